@@ -39,13 +39,19 @@ def text_table(headers: Iterable[str],            # one per column
                rows: Iterable[Iterable[object]],  # cells, converted with `str`
                width: int | None = None,          # columns of the terminal; None: any number
                ) -> str:
-    "Return a table for a terminal, every cell as text, aligned to the left; if it is too wide, its widest column is broken into lines."
+    """Return a table for a terminal, every cell as text, aligned to the left. If it is too wide, its widest column is broken into lines; if
+    that is not enough, ids stand below the memories."""
     from tabulate import tabulate
     titles, cells = list(headers), [[str(c) for c in row] for row in rows]
-    widths = [max(map(_columns_of, column)) for column in zip_longest(titles, *cells, fillvalue="")]
+    heads = [f"{title}  " for title in titles]  # tabulate leaves two columns more for a title
+    widths = [max(map(_columns_of, column)) for column in zip_longest(heads, *cells, fillvalue="")]
     over = sum(widths) + 2 * (len(widths) - 1) - (width or 10**6)
     if over <= 0:
         return tabulate(cells, headers=titles, disable_numparse=True)
     widest = max(widths)
+    if over > widest - LONG and {"id", "memory"} <= set(titles) and widths[titles.index("id")] >= LONG:
+        id, memory = titles.index("id"), titles.index("memory")
+        below = [[f"{c}\n{row[id]}" if n == memory else c for n, c in enumerate(row) if n != id] for row in cells]
+        return text_table([t for t in titles if t != "id"], below, width)
     limits = [max(LONG, widest - over) if i == widths.index(widest) else None for i in range(len(widths))]
     return tabulate(cells, headers=titles, disable_numparse=True, maxcolwidths=limits)

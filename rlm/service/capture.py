@@ -2,12 +2,14 @@
 order states nothing.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rlm.companion.composer import without_block
 from rlm.companion.rejection import RejectedValue
-from rlm.store.records import MemoryRecord
+from rlm.core.text import tokens
+from rlm.store.filters import Filters
+from rlm.store.records import STATUSES, MemoryRecord
 
 from .memory import Memory
 
@@ -42,6 +44,24 @@ def same_again(memory: Memory,          # open namespace
         return None
     memory.feedback(known.id, used=1)
     return memory.get(known.id)
+
+
+LIKELY = 0.5  # relevance from which a memory is about something without having all its words
+MOST_ABOUT = 500  # memories that are looked at
+
+
+def memories_about(memory: Memory,  # open namespace
+                   about: str,      # a subject, such as *the garage code*
+                   ) -> list[MemoryRecord]:
+    """Return the memories about a subject, those that fit best first: what has each of its words, current or not, and what more likely
+    than not answers it. Rules and strategies are not among them. Raises `InvalidInput`."""
+    request = memory.searcher.parse(about, {"kind": "block"})
+    whole = replace(request, filters=Filters.read(kind="block", status=STATUSES))
+    found = {h.id: h.memory for h in memory.search(about, 50, kind="block", status="any") if (h.relevance or 0.0) >= LIKELY}
+    for hit in memory.searcher.full_text(whole, MOST_ABOUT) if request.terms else ():
+        if set(request.terms) <= set(tokens(" ".join((hit.memory.title or "", hit.text, *hit.memory.tags)))):
+            found.setdefault(hit.id, hit.memory)
+    return list(found.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,15 @@ class MemoryReader:
             below = some[-1].seq
         return found[:k]
 
+    def ended_by(self,
+                 id: str,  # id of a memory
+                 ) -> MemoryRecord | None:
+        "Return the memory that has ended this one; None: it has not ended, it ended by itself, or that memory is gone."
+        ends = (e.detail for e in reversed(self.storage.events(self.namespace, stored_id(id)))
+                if e.detail.get("reason") == "superseded" or "valid_to" in e.detail.get("changed", ()))
+        found = self.storage.get([by], self.namespace) if (by := next(ends, {}).get("by")) else ()
+        return found[0] if found else None
+
     def superseded_by(self,
                       id: str,  # id of a memory
                       ) -> list[MemoryRecord]:
@@ -127,7 +136,8 @@ class MemoryReader:
             events, versions = self.storage.events(self.namespace, known), self.storage.memories.versions(known, self.namespace)
         if not events:
             raise NotFound(f"Nothing is known of a memory {id!r} in namespace {self.namespace!r}.", "Check the id.")
-        return History(tuple(versions), tuple(events))
+        by = {str(e.detail["by"]) for e in events if e.detail.get("reason") == "superseded" and "by" in e.detail}
+        return History(tuple(versions), tuple(events), {r.id: r.text for r in self.storage.get(sorted(by), self.namespace)} if by else {})
 
     def links(self,
               id: str,  # id of a memory

@@ -160,10 +160,12 @@ class SearchResults(Sequence[Hit]):
 
     def text(self,
              width: int | None = None,  # columns of the terminal; None: any number
+             longest: int = 60,         # longest text of a memory, in characters
              ) -> str:
-        "Return the table as text; where it is too wide, score parts are left out from the right, then the memory is broken into lines."
-        headers, rows = self.table()
-        while width and rows and headers[-1] in SHOWN and len(text_table(headers, rows).split("\n", 2)[1]) > width:
+        "Return the table as text; where it is too wide, parts of the score and it are left out, then the memory is broken into lines."
+        headers, rows = self.table(longest)
+        spare = (*SHOWN, "score") if "relevance" in headers else SHOWN
+        while width and rows and headers[-1] in spare and len(text_table(headers, rows).split("\n", 2)[1]) > width:
             headers, rows = headers[:-1], [row[:-1] for row in rows]
         shown = text_table(headers, rows, width) if rows else f"{_nothing_found(self.source)} for {clip(self.query)!r}{self._why}"
         return f"{shown}\nranker {self.ranked_by}" if self.ranked_by else shown
@@ -262,6 +264,7 @@ class Explanation:
     scale: float = 1.0  # weight of `user` and `when`: min(1, evidence / .5), evidence being what words and meaning add
     later: tuple[str, ...] = ()  # texts of later memories that may have taken its place, and are ranked before it
     spellings: Mapping[str, str] = field(default_factory=dict)  # term that no memory has → the one that was looked for, too
+    ended_by: MemoryRecord | None = None  # memory that has ended this one; None: it ended by itself, or it has not ended
 
     @property
     def score(self) -> float:
@@ -272,7 +275,8 @@ class Explanation:
     def verdict(self) -> str:
         "Return in one sentence whether it is found, where, or why not."
         if self.held_back_by == ("expired",) and self.memory.valid_to:
-            return f"Not found: its time ended on {self.memory.valid_to:%Y-%m-%d}; its history says why."
+            why = "" if self.ended_by is None else f", superseded by {self.ended_by.id}: {clip(self.ended_by.text, 100)}"
+            return f"Not found: its time ended on {self.memory.valid_to:%Y-%m-%d}{why or '.'}"
         if self.held_back_by:
             return f"Not found: held back by {', '.join(self.held_back_by)}."
         if not self.parts:
@@ -309,14 +313,16 @@ class Explanation:
 
 # %% ../../nbs/90_service/01_results.ipynb #98e87dc7
 def _event_words(detail: Mapping[str, Any],  # detail of an event, by name
+                 texts: Mapping[str, str] = {},  # id of a memory that an event names → its words
                  ) -> str:
-    "Return what an event says, in words: `version 3, superseded by a2f2885ab918`."
+    "Return what an event says, in words: `version 3, superseded by a2f2885ab918: I moved to Busan.`"
     def words(value: Any) -> str:
         return f"{value:g}" if isinstance(value, float) else ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     told = {name: words(value) for name, value in detail.items() if name != "version"}
     if "reason" in told:  # it says more than the name of the field that changed
         why, who = told.pop("reason"), told.pop("by", "")
-        told = {why: f"by {who}" if who else ""} | {name: value for name, value in told.items() if name != "changed"}
+        by = f"by {who}" + (f": {clip(texts[who], 80)}" if who in texts else "") if who else ""
+        told = {why: by} | {name: value for name, value in told.items() if name != "changed"}
     if "restored" in told:
         told["restored"] = f"from version {told['restored']}"
     if "dst" in told:
@@ -333,12 +339,13 @@ class History:
 
     versions: tuple[MemoryRecord, ...]  # oldest first
     events: tuple[Event, ...]  # oldest first
+    texts: Mapping[str, str] = field(default_factory=dict)  # id of a memory that has ended this one → its words
 
     def table(self) -> tuple[list[str], list[list[object]]]:
         "Return headers and rows: when, what happened, and the text that was recorded then."
         texts = {v.updated_at: clip(v.text) for v in self.versions}
         return ["at", "event", "detail", "text"], [
-            [f"{e.at:%Y-%m-%d %H:%M:%S}", e.kind, clip(_event_words(e.detail), 120),
+            [f"{e.at:%Y-%m-%d %H:%M:%S}", e.kind, clip(_event_words(e.detail, self.texts), 160),
              texts.get(e.at, "") if e.kind in ("write", "update") else ""] for e in self.events]
 
     def __repr__(self) -> str:

@@ -309,7 +309,8 @@ class MemorySearcher:
             there = self.search(request, (rank or 0) + _KNOWN).hits
             rank, parts = next(((h.rank, h.parts) for h in there if h.id == memory.id), (rank, parts))
         scale = self.explainer.evidence_scale(parts)
-        return Explanation(request.text, memory, rank, parts, frequencies, held, scale, later, spellings)
+        ended = self.reader.ended_by(id) if held == ("expired",) else None
+        return Explanation(request.text, memory, rank, parts, frequencies, held, scale, later, spellings, ended)
 
     def _statistics(self, request: SearchRequest) -> tuple[list[str], TermStatistics, Weights]:
         "Return terms, frequencies and weights for full text. In the past, what was said next to a memory is no part of it."

@@ -221,6 +221,7 @@ def test_the_agent_answers_in_the_caller_s_namespace(tmp_path: Path) -> None:
             await asyncio.wait_for(client.call_tool("agent_ask", {"question": "하위 클래스는 몇 개야?", "ontology": "prov"},
                                                     progress_callback=seen), .05)
         assert (await call("memory_search", query="subclasses of a class"))["hits"] == []
+        assert (await call("memory_stats"))["memories"] == 0  # strategies are the agent's
     with Memory(tmp_path / "m.db", namespace="work", embedder="none") as memory:
         in_memory(memory, session)
         assert memory.stats()["by_kind"]["strategy"] > 0

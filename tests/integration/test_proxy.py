@@ -19,6 +19,7 @@ from starlette.routing import Route
 
 from rlm import Memory
 from rlm.core.settings import load_settings
+from rlm.service.http import proxy as proxy_module
 from rlm.service.http.pool import MemoryPool
 from rlm.service.http.proxy import MemoryProxy, answer_text, proxy_application
 from rlm.service.http.server import http_config, listening
@@ -104,6 +105,19 @@ def stored(path: Path, count: int) -> list[str]:
                 break
         threading.Event().wait(.05)
     return [m.text for m in found]
+
+
+def test_a_question_waits_for_what_was_stated_before_it(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    upstream, client, _ = setting
+    let, stored_now = threading.Event(), proxy_module.capture_prompt
+
+    def slowly(*given: Any) -> Any:
+        let.wait(.3)  # the time that loading the grammar takes
+        return stored_now(*given)
+    monkeypatch.setattr(proxy_module, "capture_prompt", slowly)
+    first, then = chat(client, "My dentist is Dr. Park on Main Street."), chat(client, "Who is my dentist?")
+    assert "Dr. Park" in upstream.bodies[-1]["messages"][-1]["content"]
+    assert (first.headers["rlm-memory"], then.headers["rlm-memory"]) == ("0", "1")
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -247,6 +247,10 @@ def test_the_contract_is_typed_and_names_its_errors(client: httpx.Client) -> Non
             assert {"403", "408", "413", "414", "421", "500", "503"} <= route["responses"].keys(), path
             if path.startswith("/v1"):
                 assert {"401", "403", "422", "429"} <= route["responses"].keys() and route["security"] == [{"HTTPBearer": []}]
+    routes = {route["operationId"]: path for path, methods in page["paths"].items() for route in methods.values()}
+    links = [(link, answer) for path in page["paths"].values() for route in path.values() for answer in route["responses"].values()
+             for link in answer.get("links", {}).values()]
+    assert len(links) > 80 and all(f"{{{name}}}" in routes[link["operationId"]] for link, _ in links for name in link["parameters"])
     text = json.dumps(page)
     assert all(f'"{ref}"' in text for ref in ("SearchOut", "RecallOut", "ProblemOut", "HitOut")) and "HTTPValidationError" not in text
 

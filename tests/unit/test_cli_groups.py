@@ -41,6 +41,51 @@ def test_memories_are_written_found_corrected_and_erased(run: Run) -> None:
     assert "not JSON" in run("memory", "write", "--jsonl", "-", code=1, stdin='{"text": "a"}\nnot json\n')
 
 
+def test_what_ended_a_memory_is_told_in_words(run: Run) -> None:
+    run("memory", "write", "I live in Seoul.", "--id", "seoul")
+    run("memory", "write", "I moved to Busan.", "--id", "busan")
+    for words in (["list", "--ended"], ["history", "seoul"], ["explain", "where do I live?", "seoul"]):
+        assert "busan: I moved to Busan." in run("memory", *words), words
+    run("memory", "update", "seoul", "--valid-to", "none")
+    run("memory", "update", "seoul", "--valid-to", "2099-01-01")
+    assert "busan" in run("memory", "history", "seoul") and "seoul" not in run("memory", "list", "--ended")
+
+
+def test_another_program_gets_the_whole_text_of_a_memory(run: Run) -> None:
+    text = "The garage code is on the blue note in the kitchen drawer, behind the old recipe book from grandmother."
+    run("memory", "write", text)
+    for words in (["search", "garage code"], ["recall", "garage code"], ["list"]):
+        assert text in run("memory", *words), words
+
+
+def test_everything_about_a_subject_is_shown_asked_about_and_forgotten(run: Run, path: Path) -> None:
+    with Memory(path) as memory:
+        memory.write_many([{"id": "note", "text": "The garage code is on the blue note."},
+                           {"id": "old", "text": "Our garage's code was blue.", "valid_from": "2020-01-01", "valid_to": "2021-01-01"},
+                           {"id": "put", "text": "Garage code: by Mina", "status": "archived"},
+                           {"id": "door", "text": "The garage needs a new door."},
+                           {"id": "kept", "text": "Never change the garage code.", "immutable": True},
+                           {"id": "차고", "text": "차고 암호는 파란 쪽지에 있어"}, {"id": "차", "text": "차는 지하에 있어"}])
+    asked = run("memory", "forget", "the garage code", code=1, stdin="n\n")
+    assert all(id in asked for id in ("note", "old", "put", "these 3?")) and "door" not in asked and "kept" not in asked
+    gone = json.loads(run("memory", "forget", "the garage code", "--keep", "put", "--yes", "--json"))
+    assert gone["deleted"] == 2 and set(gone["ids"]) == {"note", "old"}
+    assert json.loads(run("memory", "forget", "차고", "--yes", "--erase", "--json"))["ids"] == ["차고"]
+    assert "Nothing is known" in run("memory", "forget", "the boat")
+    with Memory(path) as memory:
+        assert {r.id for r in memory.list(50, status="any")} == {"put", "door", "kept", "차"}
+        assert memory.restore("note").text == "The garage code is on the blue note."
+
+
+def test_who_can_still_open_an_erased_namespace_is_told(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RLM_TOKEN_FILE", str(tmp_path / "tokens"))
+    for name in ("alice", "bob"):
+        run("memory", "write", f"{name} likes jazz.", "-n", name)
+    made = json.loads(run("tokens", "add", "-n", "alice", "-n", "shared", "--json"))
+    assert f"rlm tokens revoke {made['id']}" in run("namespaces", "erase", "alice", "--yes")
+    assert "oken" not in run("namespaces", "erase", "bob", "--yes")
+
+
 def test_anchors_are_set_pinned_and_carried(run: Run, path: Path, tmp_path: Path) -> None:
     with Memory(path) as memory:
         memory.write("녹차를 좋아해", id="tea")

@@ -349,6 +349,11 @@ def terminal_width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
+def text_width() -> int:
+    "The longest text of a memory in a table: 60 characters in a terminal, all of it in a file or for another program."
+    return 60 if sys.stdout.isatty() else 1_000_000
+
+
 def report_import(told: Mapping[str, Any],     # report of the import, for JSON
                line: str,                   # the same in words
                refused: Mapping[str, str],  # id → why

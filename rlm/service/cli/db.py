@@ -20,6 +20,7 @@ from rlm.search.embedding.base import choose_embedder
 from rlm.search.embedding.worker import embed_missing, reembed
 from rlm.service.cli.common import (Group, example, json_option, one_namespace, only_option, print_json, print_rows, print_value,
                                     refuse_namespace, report_export, report_import, store_options, with_memory, write_export)
+from rlm.service.http.tokens import TokenFile
 from rlm.service.memory import Memory
 from rlm.store.postgres.database import PostgresDatabase
 from rlm.store.postgres.schema import NEWEST_RIGHTS, grants
@@ -202,6 +203,10 @@ def erase(memory: Memory, name: str, yes: bool, as_json: bool) -> None:
     if not yes:
         click.confirm(f"Erase the namespace {found} for good?", abort=True, err=True)
     report_erased(memory, memory.backend.erase_namespace(found, memory.clock.now()), as_json)
+    for token in TokenFile(memory.settings.token_file).tokens():
+        if found in token.namespaces:
+            click.echo(f"Token {token.id} still opens {found!r}, and a write with it makes that anew: rlm tokens revoke {token.id}",
+                       err=True)
 
 
 @namespaces_group.command(epilog=example("rlm namespaces purge default --days 30"))

@@ -3,16 +3,16 @@
 import io
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
 import click
 
 from rlm.core.errors import InvalidInput, NotFound
 from rlm.core.text import clip
-from rlm.service.capture import same_again
+from rlm.service.capture import memories_about, same_again
 from rlm.service.cli.common import (Group, context_option, example, options, print_counts, print_json, print_rows, print_table, print_value,
-                                    terminal_width, with_memory)
+                                    terminal_width, text_width, with_memory)
 from rlm.service.importers import is_kakaotalk, kakaotalk_conversations
 from rlm.service.memory import Memory
 from rlm.service.results import memory_dict
@@ -219,7 +219,7 @@ def search(memory: Memory, query: str, k: int | None, slot: str | None, radius: 
     hits = memory.search(query, k, slot=slot, radius=radius, fallback=not no_fallback, min_score=min_score, context=context,
                          **filter_arguments(**filters))
     memory.searcher.record(hits, "cli")
-    print_json(hits.as_dicts()) if as_json else click.echo(repr(hits.trace()) if trace else hits.text(terminal_width()))
+    print_json(hits.as_dicts()) if as_json else click.echo(repr(hits.trace()) if trace else hits.text(terminal_width(), text_width()))
     if not hits:
         tell_if_empty(memory)
     if hits.source != "index" and hits.filters.as_of is None:
@@ -236,8 +236,12 @@ def list_(memory: Memory, k: int, ended: bool, as_json: bool, **filters: Any) ->
     "List the memories stored last, newest first."
     given = filter_arguments(**filters)
     found = memory.reader.ended(k, given) if ended else memory.recent(k, **given)
-    rows = [(r.id, f"{r.valid_from:%Y-%m-%d}", r.status, ", ".join(r.tags), clip(r.text)) for r in found]
-    print_rows(as_json, [memory_dict(r) for r in found], rows, ["id", "from", "status", "tags", "memory"])
+    rows = [[r.id, f"{r.valid_from:%Y-%m-%d}", r.status, ", ".join(r.tags), clip(r.text, text_width())] for r in found]
+    for row, record in zip(rows, found if ended else (), strict=False):
+        by = memory.reader.ended_by(record.id)
+        row[2:3] = [f"{record.valid_to:%Y-%m-%d}", "" if by is None else f"{by.id}: {clip(by.text, text_width())}"]
+    print_rows(as_json, [memory_dict(r) for r in found], rows,
+               ["id", "from", *(("ended", "by") if ended else ("status",)), "tags", "memory"])
     if not found and not ended:
         tell_if_empty(memory)
 
@@ -319,13 +323,42 @@ def delete(memory: Memory, id: tuple[str, ...], erase: bool, force: bool, yes: b
     if erase and not yes:
         texts = [memory.history(one).versions[-1].text for one in id]  # what is not there is said before anything is asked
         click.confirm(f"Erase {f'{len(id)} memories' if len(id) > 1 else repr(clip(texts[0], 60))} for good?", abort=True, err=True)
-    count = memory.delete(list(id), erase=erase, force=force)
+    report_deleted(memory, memory.delete(list(id), erase=erase, force=force), erase, as_json)
+
+
+def report_deleted(memory: Memory,  # memory that was deleted from
+                   count: int,      # number of memories that are gone
+                   erase: bool,     # whether they are out of the file
+                   as_json: bool,   # whether JSON is wanted
+                   ids: Sequence[str] = (),  # those that a command has chosen
+                   ) -> None:
+    "Print how many memories were deleted or erased, and which copies may still hold their text."
     copies = memory.copies() if erase else []
     if as_json:
-        return print_json({"erased": count, "copies": list(map(str, copies))} if erase else {"deleted": count})
+        chosen = {"ids": list(ids)} if ids else {}
+        return print_json(({"erased": count, "copies": list(map(str, copies))} if erase else {"deleted": count}) | chosen)
     click.echo(f"{count} {'memory' if count == 1 else 'memories'} {'erased' if erase else 'deleted'}.")
     for copy in copies:
         click.echo(f"  A copy made earlier may still hold the text: {copy}")
+
+
+@memory_group.command(epilog=example('rlm memory forget "the garage code" --yes', "rlm memory forget 차고 --keep tea --erase --yes"))
+@click.argument("about")
+@click.option("--keep", multiple=True, help="The id of one that stays; repeat for several.")
+@click.option("--erase", is_flag=True, help="Leave no trace: every version, index entry and freed byte.")
+@click.option("--yes", is_flag=True, help="Don't ask.")
+@with_memory()
+def forget(memory: Memory, about: str, keep: tuple[str, ...], erase: bool, yes: bool, as_json: bool) -> None:
+    """Show every memory about ABOUT, ask, and take them out of sight; their history stays. With --erase, out of the file.
+
+    About it is what has every word of it, also what has ended or is archived, and what most likely answers it. Immutable memories stay."""
+    found = [r for r in memories_about(memory, about) if r.id not in keep and not r.immutable]
+    if not as_json:
+        click.echo("\n".join(f"{r.id}  {clip(r.text, text_width())}" for r in found) or f"Nothing is known about {clip(about)!r}.")
+    if found and not yes:
+        click.confirm(f"{'Erase' if erase else 'Forget'} {'this' if len(found) == 1 else f'these {len(found)}'}?", abort=True, err=True)
+    count = memory.delete([r.id for r in found], erase=erase) if found else 0
+    report_deleted(memory, count, erase, as_json, [r.id for r in found])
 
 
 @memory_group.command(epilog=example('rlm memory recall "peanut allergy" -k 3', 'rlm memory recall "치과는 언제 가?" --json'))
@@ -339,7 +372,7 @@ def recall(memory: Memory, query: str, k: int | None, as_json: bool, **filters: 
     if as_json:
         print_json(said | {"results": [h.as_dict() for h in said["results"]]})
     else:
-        click.echo(repr(said["results"]))
+        click.echo(said["results"].text(terminal_width(), text_width()))
         click.echo(f"from {said['source']}")
 
 

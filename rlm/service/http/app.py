@@ -101,6 +101,23 @@ IDEMPOTENCY_KEY = {"name": "Idempotency-Key", "in": "header", "required": False,
                                             "examples": ["5a1f0c8e-6b0e-4c39-9a55-0d6f2f8f7d11"]}}
 
 
+LINKED = {"MemoryOut": ("/v1/memories/{id}", "id"), "RuleOut": ("/v1/rules/{id}", "rule_id"),  # schema of an answer → its path, its field
+          "RejectionOut": ("/v1/review/rejections/{id}", "id"), "ConversationOut": ("/v1/conversations/{session}", "session")}
+
+
+def link_answers(paths: Mapping[str, Mapping[str, dict[str, Any]]],  # paths of an OpenAPI page
+                 ) -> None:
+    "Add to each answer that names a memory, a rule, a rejection or a conversation the links to what can be done with it."
+    there = {schema: [route["operationId"] for path, routes in paths.items() if path.startswith(place) and path.count("{") == 1
+                      for route in routes.values()] for schema, (place, _) in LINKED.items()}
+    for answer in [a for path in paths.values() for route in path.values() for a in route["responses"].values()]:
+        schema = next((c.get("schema", {}).get("$ref", "") for c in answer.get("content", {}).values()), "").rpartition("/")[2]
+        if schema in LINKED:
+            place, field = LINKED[schema]
+            named = {place[place.rindex("{") + 1:-1]: f"$response.body#/{field}"}
+            answer["links"] = {name: {"operationId": name, "parameters": named} for name in there[schema]}
+
+
 def openapi_page(app: FastAPI,  # application
                  ) -> Callable[[], dict[str, Any]]:
     "Return a function that gives the OpenAPI page, with the shape of errors in it; the page is made once."
@@ -119,6 +136,7 @@ def openapi_page(app: FastAPI,  # application
                         route["responses"] |= {str(s): found for s, found in problem_responses(409, basis=()).items()}
                     if "422" in route["responses"]:
                         route["responses"]["422"] = dict(problem_responses(422)[422])
+            link_answers(page["paths"])
             app.openapi_schema = page
         return app.openapi_schema
     return openapi

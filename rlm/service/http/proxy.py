@@ -22,7 +22,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from rlm.companion.composer import without_block
+from rlm.companion.composer import ContextBlock, without_block
 from rlm.core.errors import InvalidInput, RlmError
 
 from ..capture import capture_prompt
@@ -41,6 +41,7 @@ MODES = ("on", "read", "off")  # context and capture; context alone; neither
 DROPPED = frozenset({"host", "content-length", "connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade",
                      "proxy-authorization", "proxy-authenticate", "accept-encoding", "origin", "cookie", SWITCH, SESSION, TOKEN})
 REACH_S, WAIT_S = 10.0, 600.0  # seconds to reach the upstream, and to wait for a piece of its answer
+KEPT_S = 1.0  # seconds that a question waits, at most, until what was stated before it is stored
 MAX_CAPTURED = 4_000_000  # bytes of an answer that are looked at
 
 
@@ -121,7 +122,7 @@ class MemoryProxy:
         if not re.match(r"https?://[^/\s]", upstream):
             raise InvalidInput(f"{upstream!r} is not the address of a server.", "Give one such as https://api.openai.com/v1.")
         self.upstream, self.pool, self.tokens, self.names = upstream.rstrip("/"), pool, tokens, names
-        self.budget, self.capturing, self.keeping = budget, capture, set[asyncio.Task[None]]()
+        self.budget, self.capturing, self.keeping = budget, capture, dict[asyncio.Task[None], str]()  # what is being stored, and where
         self.client = httpx.AsyncClient(timeout=httpx.Timeout(WAIT_S, connect=REACH_S), follow_redirects=False, transport=transport)
 
     def caller(self,
@@ -141,11 +142,10 @@ class MemoryProxy:
                 question: str,   # words of the last user message
                 session: str,    # conversation whose turns are left out
                 actor: str,      # public name of the caller
-                ) -> str:
-        "Return the block of memories for a question; empty if there is none."
+                ) -> ContextBlock:
+        "Return the block of memories for a question; its text is empty if there is none."
         with self.pool.use(namespace) as memory:
-            return memory.companion.context(question[:MOST_ASKED], self.budget, door="proxy", actor=actor, apart_from=session,
-                                            least=LEAST).text
+            return memory.companion.context(question[:MOST_ASKED], self.budget, door="proxy", actor=actor, apart_from=session, least=LEAST)
 
     def keep(self,
              caller: Token,   # token of the speaker, or of the person who was answered
@@ -217,20 +217,23 @@ class MemoryProxy:
         messages = asked.get("messages") if isinstance(asked, dict) and mode != "off" else None
         if not isinstance(messages, list) or (at := last_user(messages)) is None:
             return await self.forward(request, body)
-        words, session, told = message_text(messages[at]), session_of(messages, request.headers.get(SESSION, "")), list[tuple[str, str]]()
+        words, session, block = message_text(messages[at]), session_of(messages, request.headers.get(SESSION, "")), ""
+        if before := [task for task, where in self.keeping.items() if where == caller.namespace]:
+            await asyncio.wait(before, timeout=KEPT_S)
         try:
-            block = await asyncio.to_thread(self.context, caller.namespace, words, session, caller.id)
+            found = await asyncio.to_thread(self.context, caller.namespace, words, session, caller.id)
+            block, told = found.text, [(SWITCH, str(len(found.used) + len(found.rules)))]
         except (RlmError, HttpProblem) as e:
             log.warning("A request goes on without memories: %s", e)
-            block, told = "", [(SWITCH, "failed")]
+            told = [(SWITCH, "failed")]
         if block:
             body = json.dumps({**asked, "messages": with_block(messages, at, block)}, ensure_ascii=False).encode("utf-8", "replace")
         if mode == "read" or not self.capturing or not caller.may("write"):
             return await self.forward(request, body, more=told)
         new = words if at == len(messages) - 1 else ""  # after a call of a tool the same words stand there again
         stated = asyncio.create_task(asyncio.to_thread(self.keep, caller, new))  # an upstream that fails takes nothing along
-        self.keeping.add(stated)
-        stated.add_done_callback(self.keeping.discard)
+        self.keeping[stated] = caller.namespace
+        stated.add_done_callback(self.keeping.pop)
 
         async def answered(text: str) -> None:
             await stated

@@ -184,7 +184,7 @@ class MemoryTools:
         Do not use it to find a memory: that is memory_search.
         Example: {}"""
         with self.source.use("read") as memory:
-            counted = memory.stats()
+            counted = memory.backend.memories.statistics(memory.ctx.namespace, ("block", "rule"))  # no strategies of the agent
         return {n: counted[n] for n in COUNTS if counted.get(n) is not None}
 
     def memory_history(self,

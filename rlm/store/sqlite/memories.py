@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ...core.clock import to_iso
 from ...core.errors import NotFound
 from ..filters import Filters
-from ..records import COLUMNS, STATUSES, MemoryRecord, from_row, stored_id
+from ..records import COLUMNS, KINDS, STATUSES, MemoryRecord, from_row, stored_id
 from .connection import KnownRows, known_rows, one_of, unreadable
 from .threads import thread_namespaces
 from ..protocols import Database, Question
@@ -376,11 +376,13 @@ class MemoryTable:
 
     def statistics(self,
                    namespace: str,  # the partition to count
+                   kinds: Sequence[str] = KINDS,  # kinds of memories that are counted
                    ) -> dict[str, Any]:
         "Return counts by kind, status and category; versions, edges and events; the file's size in bytes; first and last date."
         with self.db.snapshot():
             rows = self.db.query("SELECT kind, status, coalesce(category, ''), count(*) FROM memories "
                                  "WHERE namespace = ? GROUP BY 1, 2, 3", (namespace,))
+            rows = [row for row in rows if row[0] in kinds]
             total = {name: self.db.query(f"SELECT count(*) FROM {table} WHERE namespace = ?", (namespace,))[0][0]
                      for name, table in (("versions", "memory_versions"), ("events", "events"))}
             edges = self.db.query("SELECT count(*) FROM edges e JOIN memories m ON m.seq = e.src "
