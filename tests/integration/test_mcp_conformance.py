@@ -27,7 +27,7 @@ def test_each_scenario_does_what_the_page_says(root: Path, tmp_path: Path) -> No
     with mcp_serving(tmp_path / "memory.db") as url:
         subprocess.run([modules / ".bin" / "node", program, "server", "--url", url, "--suite", "all", "-o", tmp_path / "out"], check=False,
                        capture_output=True, timeout=300)  # it ends with 1: the sample's tools are not here
-    found = {re.sub("^server-|-[0-9]{4}-[0-9]{2}-[0-9]{2}T.*$", "", folder.name): json.loads((folder / "checks.json").read_text(encoding="utf-8"))
-             for folder in (tmp_path / "out").iterdir()}
+    found = {re.sub("^server-|-[0-9]{4}-[0-9]{2}-[0-9]{2}T.*$", "", f.parent.name): json.loads(f.read_text(encoding="utf-8"))
+             for f in (tmp_path / "out").glob("*/checks.json")}
     passed = {name for name, checks in found.items() if checks and all(c["status"] in ("SUCCESS", "INFO") for c in checks)}
     assert len(found) == 32 and passed == {name for name in found if told[name].startswith("passes")}
