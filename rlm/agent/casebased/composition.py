@@ -223,7 +223,7 @@ def compose(names: QuestionEntities,  # terms that the question names
     if (subject := re.fullmatch(_MARKED_SO, text)) is not None:
         iri = marks[subject[1] or subject[2]].terms[0].iri
         return _CODE.format(arguments="kind='term', deprecated=True") + f"FINAL({iri!r} in [i[\"iri\"] for i in items])"
-    for plain in (_required, _counted, _connected, _two_facts, _is_a, _listed):
+    for plain in (_required, _counted, _connected, _applies, _two_facts, _is_a, _listed):
         if (code := plain(names, text, marks)):
             return code
     found = _read_term_set(text, marks)
@@ -293,6 +293,24 @@ _JOINED = re.compile(r"(?:which|what) (?:object )?(?:propert(?:y|ies)|relations?
                      r"(?: (?:an?|the|another))? (\{c\d\}) ?\??"
                      r"|(\{c\d\}) ?(?:와|과|랑|이랑|에서|을|를) ?(\{c\d\}) ?(?:을|를|로|으로|에)? ?(?:잇는|연결하는|가는) (?:속성|관계)\S*"
                      r"(?: \S+)?\??")
+_APPLIES = re.compile(r"(?:can|could|may) (?:i|you|we|one) use (\{p\d\}) (?:on|with|for|of) (?:an? |the )?(\{c\d\}) ?\??"
+                      r"|does (\{p\d\}) apply to (?:an? |the )?(\{c\d\}) ?\??"
+                      r"|(\{c\d\}) ?에 ?(\{p\d\}) ?(?:을|를)? ?(?:쓸|사용할|붙일) 수 있(?:어|나|나요|어요|니|습니까)\??")
+_APPLIES_CODE = """stated = [f["value"] for f in describe_entity({property!r}, fact="domain")["items"]]
+domains = [d for s in stated for d in s.strip("()").split(" or ")]
+if domains:
+    FINAL({whole!r} in domains or any(relate({whole!r}, d)["is_a"] == "a is a b" for d in domains))
+"""
+
+
+def _applies(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
+    "Code for whether a property can be used on a class: whether that is in its domain; without a domain, nothing is said."
+    if not (m := _APPLIES.fullmatch(text)):
+        return ""
+    said = {x[1]: _iri(marks, x) for x in m.groups() if x}
+    return _APPLIES_CODE.format(property=said["p"], whole=said["c"])
+
+
 _FACTS = {"domain": "domains?|도메인|정의역", "range": "ranges?|레인지|치역", "inverse": "inverses?(?: property)?|역속성|역관계",
           "definition": "definitions?|정의|뜻", "label": "labels?|레이블|라벨"}
 _FACT = "(" + "|".join(_FACTS.values()) + ")"

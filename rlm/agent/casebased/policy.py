@@ -125,6 +125,10 @@ _DOUBT = """def settle(found):
 _DENIED = """def settle(found):
     return {nothing!r} if found is True or found is False else FINAL(found)
 """
+_SEVERAL = """def settle(found):
+    return {nothing!r} if found in ([], "", 0) and found is not False or isinstance(found, list) and len(found) > 1 else FINAL(found)
+"""
+_ONE_TERM = re.compile(r"\W*(?:which|what) (?:property|class|relation|term)\b", re.I)
 _NOTHING = "found nothing"
 _NOT = re.compile(r"\b(?:is|are|was|were|does|do|has|have|can)\b[^?.,]*\bnot\b(?! (?:just|only))|(?<=\S)(?:이|가) 아닌(?:가|지)"
                   r"|(?<=\S)(?:이|가) 아니(?:죠|지|ㄴ가)"
@@ -152,7 +156,8 @@ def candidate_programs(names: QuestionEntities,    # terms that the question nam
             denied = _NOT.search(_without_names(names))
             proves = 'fact="definition"' not in code and "term" not in shown.slots.values()  # a slot for any term proves no absence
             sure = shown.score >= SURE and proves
-            code = _reject_empty_result(code, _DENIED) if denied else code if sure else _reject_empty_result(code)
+            doubt = _SEVERAL if _ONE_TERM.match(names.question) else _DOUBT  # who asks for one term is not told many
+            code = _reject_empty_result(code, _DENIED) if denied else code if sure else _reject_empty_result(code, doubt)
             found.append(_block(f"This worked before: {shown.title} [{shown.id}].", code))
     return found
 

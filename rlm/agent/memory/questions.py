@@ -315,7 +315,8 @@ _GUARDS = {
     "measure": r"\bhow (?:deep|tall|heavy|long|old|fast|wide|hot|strong|thick|expensive|accurate)\b"
                r"(?!.*(?:hierarch|tree|root|level|taxonom|below))",
     "why": r"\bwhy\b(?! not)|\bhow come\b|(?<!\S)왜(?!\S*(?:냐하면))",
-    "model": r"\bhow (?:do|can|would|could|should) (?:i|you|we|one) (?:say|model|express|represent|state)\b(?! \{)",
+    "model": r"\bhow (?:do|can|would|could|should) (?:i|you|we|one) (?:say|model|express|represent|state)\b(?! \{)"
+             r"|\bwhat (?:do|would|should) (?:i|you|we|one) need\b|어떤 (?:속성|클래스)\S* 필요",
     "unnamed": r"^\W*what(?:'s| is| are) an? [a-z]+(?: [a-z]+)?\W*$",  # what a thing is that names no term
     "example": r"\bexamples?\b(?! of an? (?:class|property))|\be\.g\.|예시|예제|사용 ?예",
     "always": r"\b(?:always|often|usually|sometimes|typically|ever)\b|항상|언제나|늘 |가끔|보통은",
@@ -329,7 +330,8 @@ _GUARDS = {
               r"|(?<!\} )그리고 |그리고 (?!\{)",
     "nested": r"\b(?:super-?class(?:es)?|sub-?class(?:es)?|parents?|child(?:ren)?|domains?|ranges?|inverses?) (?:class )?of "
               r"(?:an? |the |all )*(?:\{\} ?['’]s? )?"
-              r"(?:super-?class(?:es)?|sub-?class(?:es)?|parents?|child(?:ren)?|domains?|ranges?|inverses?)\b"}
+              r"(?:super-?class(?:es)?|sub-?class(?:es)?|parents?|child(?:ren)?|domains?|ranges?|inverses?)\b"
+              r"|(?:상위|하위|부모|자식) ?(?:클래스|속성)?의 ?(?:상위|하위|부모|자식) ?(?:클래스|속성)?"}
 _GUARDED = {name: re.compile(words, re.I | re.A) for name, words in _GUARDS.items()}
 _HARMLESS = re.compile(r"\bno matter\b|\bnot (?:just|only)\b|\bor not\b|,? (?:is|are|does|do) (?:it|they|he) not\b"
                        r"|\bdo not (?:know|see|get|understand)\b"
