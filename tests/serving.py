@@ -27,11 +27,11 @@ class Running:
 
     def client(self, token: str = "", **headers: str) -> httpx.Client:
         given = {"Authorization": f"Bearer {token}"} if token else {}
-        return httpx.Client(base_url=self.url, headers=given | headers, timeout=30)
+        return httpx.Client(base_url=self.url, headers=given | headers, timeout=120)
 
     def raw(self, data: bytes) -> tuple[int, bytes]:
         "Send these bytes, and give status and the whole answer."
-        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as s:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=120) as s:
             s.sendall(data)
             answer = b""
             while part := s.recv(65536):

@@ -218,7 +218,7 @@ def started(home: Path, line: str) -> Done:
             assert process.stdout is not None
             said = process.stdout.readline()
             process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=30)
+            out, err = process.communicate(timeout=120)
         finally:
             process.kill()
     assert process.returncode == 0, err.decode()

@@ -72,7 +72,7 @@ def test_alone_it_reads_by_words_and_another_process_writes(tmp_path: Path) -> N
     block = hook(tmp_path, prompt("peanut cookies in Oslo?"), "--url", AWAY)
     assert "allergic" in block and "red" in block and "Oslo" not in block and last_line(tmp_path)["by"] == "words"
     hook(tmp_path, prompt("우리 서버는 서울 리전에 있어"), "--url", AWAY)
-    for _ in range(200):
+    for _ in range(1200):
         with Memory(tmp_path / "memory.db", read_only=True) as memory:
             if found := [m for m in memory.list() if "서울" in m.text]:
                 break
@@ -82,7 +82,7 @@ def test_alone_it_reads_by_words_and_another_process_writes(tmp_path: Path) -> N
 
 def wait_for_note(folder: Path, count: int) -> list[dict[str, Any]]:
     "What the writing processes have told, once so many have."
-    for _ in range(200):
+    for _ in range(1200):
         told = [json.loads(line) for line in (folder / "hook.log").read_text().splitlines()]
         if len(found := [t for t in told if t.get("event") == "write"]) >= count:
             return found

@@ -481,16 +481,17 @@ def test_what_was_answered_survives_a_server_that_is_killed(tmp_path: Path) -> N
 
 def test_a_call_that_is_given_up_leaves_the_server_as_it_was(memory: Memory) -> None:
     "A client gives up on a save that takes long: the next call is answered, and the store holds the memory whole or not at all."
-    whole, write = "Tea at five.", memory.write
+    whole, write, go_on = "Tea at five.", memory.write, threading.Event()
 
     def slowly(*args: Any, **fields: Any) -> Any:
-        time.sleep(.3)
+        go_on.wait(60)
         return write(*args, **fields)
     memory.write = slowly  # type: ignore[method-assign]
 
     async def session(call: Call, _client: Client) -> None:
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(call("memory_save", text=whole), .05)
+        go_on.set()
         memory.write = write  # type: ignore[method-assign]
         assert (await call("memory_stats"))["memories"] in (0, 1)
         assert (await call("memory_save", text="Coffee at six."))["memory"]["text"] == "Coffee at six."

@@ -99,7 +99,7 @@ def chat(client: httpx.Client, *said: str, headers: dict[str, str] | None = None
 
 def stored(path: Path, count: int) -> list[str]:
     "What is stored, once so many are: a turn is kept after its answer was sent."
-    for _ in range(200):
+    for _ in range(2400):
         with Memory(path, read_only=True) as memory:
             if len(found := memory.list(50)) >= count:
                 break

@@ -82,7 +82,7 @@ def test_the_server_runs_the_nightly_job_in_every_namespace(path: Path, monkeypa
     with serving(path) as running, running.client() as client:
         client.post("/v1/rules", json={"expr": "Drink tea.", "rule_id": "tea"})
         assert client.post("/v1/rules/tea/used", json={"helped": 5}).json()["status"] in ("hot", "ltm")
-        for _ in range(300):
+        for _ in range(1200):
             if client.get("/v1/rules/tea").json()["status"] == "ltm":
                 break
             time.sleep(.1)

@@ -116,6 +116,6 @@ def test_the_scheduler_waits_and_ends_when_told(path: Path) -> None:
     assert waiting.stderr and waiting.stderr.readline().startswith(b"Waiting for 2")
     waiting.send_signal(signal.SIGINT)
     try:
-        assert waiting.communicate(timeout=30)[1].strip() == b"Ended." and waiting.returncode == 0
+        assert waiting.communicate(timeout=120)[1].strip() == b"Ended." and waiting.returncode == 0
     finally:
         waiting.kill()

@@ -584,7 +584,7 @@ def test_a_store_that_can_only_be_read(path: Path) -> None:
 
 def taken(running: Running, *said: bytes) -> list[socket.socket]:
     "Connections that somebody opened, said that on, and leaves so."
-    made = [socket.create_connection(("127.0.0.1", running.port), timeout=20) for _ in said]
+    made = [socket.create_connection(("127.0.0.1", running.port), timeout=120) for _ in said]
     for connection, words in zip(made, said, strict=True):
         connection.sendall(words)
     return made
@@ -654,7 +654,7 @@ def test_idle_callers_do_not_use_up_the_files_of_the_server(tmp_path: Path, limi
         assert server.stdin is not None and server.stdout is not None
         assert server.stdout.readline() == "201\n"
         port = int(server.stdout.readline())
-        idle = [socket.create_connection(("127.0.0.1", port), timeout=10) for _ in range(300)]
+        idle = [socket.create_connection(("127.0.0.1", port), timeout=120) for _ in range(300)]
         idle[-1].sendall(request("GET", "/health"))
         assert b"503" in idle[-1].recv(65536).splitlines()[0], "who comes too late is told so"
         server.stdin.write("\n")

@@ -45,7 +45,7 @@ def test_it_starts_serves_and_stops_when_told_to(tmp_path: Path, how: signal.Sig
         assert httpx.get(f"{url}health").json() == {"live": True, "ready": True}
         assert httpx.post(f"{url}v1/write", json={"text": "kept", "id": "kept"}).status_code == 201
         process.send_signal(how)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=120)
     assert (out, err) == ("", "") and process.returncode in (0, -how)
     with Memory(tmp_path / ".rlm" / "memory.db") as memory:
         assert memory.get("kept").text == "kept" and memory.check() == []
@@ -70,7 +70,7 @@ def test_who_has_read_where_it_is_can_stop_it_at_once(tmp_path: Path) -> None:
         try:
             assert process.stdout is not None and process.stdout.readline().startswith("Serving ")
             process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=30)
+            out, err = process.communicate(timeout=120)
         finally:
             process.kill()
     assert (out, err, process.returncode) == ("", "", 0)
@@ -85,7 +85,7 @@ def test_a_token_file_where_the_setting_has_it_shuts_the_door(tmp_path: Path) ->
 
 def test_other_hosts_are_served_with_tokens_only(tmp_path: Path) -> None:
     with program(tmp_path, "--host", "0.0.0.0") as (process, url):
-        assert url == "" and process.wait(30) == 1
+        assert url == "" and process.wait(120) == 1
         assert process.stderr is not None
         assert "there is no token" in (said := process.stderr.read()) and "rlm tokens add" in said and "Traceback" not in said
     token, _ = TokenFile(tmp_path / "keys").add("default")
@@ -99,7 +99,7 @@ def test_other_hosts_are_served_with_tokens_only(tmp_path: Path) -> None:
 def test_a_port_that_is_taken_and_a_store_that_is_none_are_said_in_a_sentence(tmp_path: Path) -> None:
     def fails(*words: str) -> str:
         with program(tmp_path, *words) as (process, url):
-            assert url == "" and process.wait(30) == 1 and process.stderr is not None
+            assert url == "" and process.wait(120) == 1 and process.stderr is not None
             said = process.stderr.read()
             assert said.startswith("Error: ") and "Traceback" not in said and len(said.splitlines()) <= 2
             return said
