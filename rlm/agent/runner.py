@@ -233,7 +233,7 @@ def run(query: str,                             # the question, in any language
         if str(settings.db_path).endswith(".json"):  # strategies and runs alone, in a file that people can read
             backend = JSONStrategyStore(settings.db_path, clock, settings.secrets)
         else:
-            database = open_database(settings.db_path, False, settings.synchronous, settings.busy_timeout_s)
+            database = open_database(settings.db_path, False, settings.synchronous, settings.busy_timeout_s, settings.namespace)
             store = stack.enter_context(closing(SQLStorage(database))).for_namespace(settings.namespace)
             backend = SQLiteStrategyStore(store, settings.namespace, clock, settings.secrets, ExampleCache(kept / "strategies", is_shipped))
         if ontology:

@@ -154,7 +154,7 @@ def soak(minutes: float, seed: int, out: Path | None, as_json: bool) -> None:
     deliver(durable.run_soak(minutes, seed), out, as_json, strict=minutes >= 5)
 
 
-@bench.command(epilog=example("rlm bench postgres --lives lives.jsonl --quick --out postgres.json"))
+@bench.command(epilog=example("rlm bench postgres --lives lives.jsonl --embedder none --quick --out postgres.json"))
 @click.option("--lives", type=click.Path(path_type=Path, dir_okay=False), required=True,
               help="The lives; in the repository: tests/data/lives.jsonl.")
 @click.option("--server", help="Address of a server whose role may make databases; without it one of its own is started.")
@@ -162,7 +162,7 @@ def soak(minutes: float, seed: int, out: Path | None, as_json: bool) -> None:
 @click.option("--beam", type=click.Path(path_type=Path, exists=True), help="BEAM: a folder of chats.")
 @click.option("--realmem", type=click.Path(path_type=Path, exists=True), help="RealMem: a folder of dialogues.")
 @click.option("--korean", type=click.Path(path_type=Path, exists=True), help="Pairs; in the repository: tests/data/korean_pairs.jsonl.")
-@click.option("--embedder", default="e5", show_default=True, help="The model of these four; none: words alone.")
+@click.option("--embedder", default="e5", show_default=True, help="The model of these four and of the lives; none: words alone.")
 @bench_options
 def postgres(lives: Path, server: str | None, locomo: Path | None, beam: Path | None, realmem: Path | None, korean: Path | None,
              embedder: str, quick: bool, seed: int, out: Path | None, as_json: bool) -> None:

@@ -1,7 +1,7 @@
 """The LangGraph checkpointer: LangGraph's conformance suite, threads after a restart, delta channels after pruning."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -60,17 +60,40 @@ def test_what_a_thread_held_leaves_the_file(tmp_path: Path) -> None:
     assert b"harbour of jun" in left and b"harbour of mina" not in left
 
 
-def test_threads_in_a_store_conform_and_share_the_fate_of_their_namespace(tmp_path: Path) -> None:
+def conforms(places: Iterator[tuple[Any, str]]) -> None:
+    "Run LangGraph's suite on threads in stores: each place with a namespace."
     suite = pytest.importorskip("langgraph.checkpoint.conformance", reason="needs langgraph-checkpoint-conformance: make adapters")
-    made = iter(range(100))
 
     @suite.checkpointer_test(name="rlm in a store")
     async def saver() -> AsyncGenerator[Any, None]:
-        with Memory(tmp_path / f"{next(made)}.db", embedder="none") as memory:
+        place, namespace = next(places)
+        with Memory(place, namespace=namespace, embedder="none") as memory:
             yield LangGraphCheckpointer(memory)
 
     report = asyncio.run(suite.validate(saver))
     assert {name: (r.detected, r.failures) for name, r in report.results.items() if not r.detected or r.failures} == {}
+
+
+def test_threads_in_a_server_conform_and_are_of_one_namespace(postgres: str) -> None:
+    conforms((postgres, f"suite{n}") for n in range(100))
+    config = {"configurable": {"thread_id": "t"}}
+    with Memory(postgres, embedder="none", namespace="mina") as mina:
+        jun = mina.namespace("jun")
+        for memory, place in ((mina, "harbour"), (jun, "lighthouse")):
+            graph_of(LangGraphCheckpointer(memory)).invoke({"said": [f"the {place} is closed"]}, config)
+        saver = LangGraphCheckpointer(mina)
+        saver.copy_thread("t", "copy")
+        saver.prune(["copy"])
+        assert {t.config["configurable"]["thread_id"] for t in saver.list(None)} == {"t", "copy"}
+        saver.delete_thread("t")
+        assert graph_of(saver).get_state(config).values == {}
+        mina.backend.erase_namespace("mina", mina.clock.now())
+        assert list(saver.list(None)) == [] and mina.check() == []
+        assert graph_of(LangGraphCheckpointer(jun)).invoke(None, config) == {"said": ["the lighthouse is closed", "noted"]}
+
+
+def test_threads_in_a_store_conform_and_share_the_fate_of_their_namespace(tmp_path: Path) -> None:
+    conforms((tmp_path / f"{n}.db", "default") for n in range(100))
     config = {"configurable": {"thread_id": "t"}}
     with Memory(tmp_path / "store.db", embedder="none", namespace="mina") as mina:
         jun, clock = mina.namespace("jun"), mina.clock

@@ -170,6 +170,75 @@ def test_a_cluster_from_the_first_namespace_to_the_last_move(addresses: dict[str
         move_namespace(a, "nobody", next(i for i in "abc" if i != rendezvous("nobody", ["a", "b", "c"])))
 
 
+def test_what_the_first_instance_held_before_moves_like_all_else(addresses: dict[str, str], bare: Path) -> None:
+    a, b, c = addresses.values()
+    with Memory(a, namespace="old", embedder="none") as memory:
+        for n in range(3):  # numbers 1 to 3, which a second instance might have given, too
+            memory.update(memory.write(f"The ferry number {n} leaves early.", id=f"f{n}").id, text=f"The ferry number {n} leaves late.")
+    init_cluster({"a": a, "b": b})
+    own = next(n for n in EVERY if rendezvous(n, ["a", "b"]) == "b" and rendezvous(n, ["a", "b", "c"]) == "b")
+    with Memory(b, namespace=own, embedder="none") as memory:
+        for n in range(3):
+            memory.update(memory.write(f"The tram number {n} is full.").id, text=f"The tram number {n} is empty.")
+    for name, to in (("old", "b"), (own, "a"), ("old", "a"), (own, "b")):
+        assert move_namespace(a, name, to) is not None
+    add_instance(a, "c", c)
+    for name in ("old", own):
+        assert move_namespace(a, name, "c") is not None
+    with Memory(a, namespace="old", embedder="none") as memory:
+        assert [h.id for h in memory.search("ferry number 2 late", k=1)] == ["f2"] and len(memory.history("f2").versions) == 2
+        assert memory.backend.check() == []
+
+
+def test_commands_of_the_whole_store_are_of_the_instance_that_is_named(addresses: dict[str, str], bare: Path, tmp_path: Path) -> None:
+    run, a, b = CliRunner().invoke, addresses["a"], addresses["b"]
+    here, there = (next(n for n in EVERY if rendezvous(n, ["a", "b"]) == i) for i in "ab")
+    with Memory(tmp_path / "notes.db", namespace=here, embedder="none") as memory:
+        memory.write("The ferry leaves at nine.")
+        memory.namespace(there).write("The tram is full.")
+    assert run(main, ["db", "export", str(tmp_path / "all.jsonl"), "--db", str(tmp_path / "notes.db")]).exit_code == 0
+    init_cluster({"a": a, "b": b})
+    refused = run(main, ["db", "import", str(tmp_path / "all.jsonl"), "--db", a])
+    assert refused.exit_code == 1 and f"-n {there}" in refused.output, "what belongs elsewhere does not come in here"
+    for name in (here, there):
+        assert run(main, ["db", "import", str(tmp_path / "all.jsonl"), "--db", a, "-n", name], catch_exceptions=False).exit_code == 0
+    assert {n: i for i, held_ in held(a).items() for n in held_} == {here: "a", there: "b"}
+    for url, name in ((a, here), (b, there)):
+        told = run(main, ["namespaces", "list", "--json", "--db", url], catch_exceptions=False).output
+        assert name in told and (there if name == here else here) not in told
+        assert run(main, ["db", "check", "--db", url], catch_exceptions=False).output.count("All is well")
+    copied = run(main, ["db", "copy", str(tmp_path / "notes.db"), b])
+    assert copied.exit_code == 1 and "in a cluster" in copied.output
+    for name, to in ((here, "b"), (there, "a")):  # the numbers of what was imported meet with none
+        assert move_namespace(a, name, to) is not None
+    assert "1 memory erased." in run(main, ["namespaces", "erase", here, "--yes", "--db", a], catch_exceptions=False).output
+    assert held(a) == {"a": (there,), "b": (here,)}, "its events are kept"
+
+
+def test_a_role_that_owns_nothing_is_told_to_leave_moves_to_the_owner(addresses: dict[str, str], bare: Path) -> None:
+    a, role = addresses["a"], f"guest_{uuid.uuid4().hex[:8]}"
+    init_cluster({i: addresses[i] for i in "ab"})
+    with psycopg.connect(a, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {role} LOGIN")
+    for i in "ab":
+        assert CliRunner().invoke(main, ["db", "init", addresses[i], "--role", role]).exit_code == 0
+    host = urlsplit(a).netloc.rpartition("@")[2]
+    guest = urlsplit(a)._replace(netloc=f"{role}@{host}").geturl()
+    with Memory(guest, namespace="mine", embedder="none") as memory:
+        memory.write("The ferry leaves at nine.")
+    with pytest.raises(StoreError, match="does not own the tables"):
+        move_namespace(guest, "mine", "b" if rendezvous("mine", ["a", "b"]) == "a" else "a")
+    with psycopg.connect(a, autocommit=True) as connection:
+        connection.execute("UPDATE rlm.meta SET value = '2' WHERE key = 'schema_version'")
+    with pytest.raises(StoreError, match="earlier rlm, and belong to another role"):
+        Memory(guest, namespace="mine", embedder="none")
+    for i in "ab":
+        with psycopg.connect(addresses[i], autocommit=True) as connection:
+            connection.execute(f"DROP OWNED BY {role} CASCADE")
+    with psycopg.connect(a, autocommit=True) as connection:
+        connection.execute(f"DROP ROLE {role}")
+
+
 def test_no_write_is_lost_while_a_namespace_moves(joined: dict[str, str], bare: Path) -> None:
     a, name, done, stop = joined["a"], "busy", list[str](), threading.Event()
     with Memory(a, namespace=name, embedder="none") as memory:

@@ -29,6 +29,7 @@ from rlm.store.postgres.schema import POSTGRES_MIGRATIONS, grants, is_exposed
 from rlm.store.records import new_record
 from rlm.store.sqlite import slots
 from rlm.store.sqlite.storage import open_database
+from rlm.store.sqlite.threads import make_thread_tables
 from rlm.store.sqlite.writer import SQLWriter
 from rlm.store.transfer import store_copy
 
@@ -286,6 +287,7 @@ def guest(postgres: str, bare: Path, clock: ManualClock) -> Iterator[str]:
             first, second = memory.write(f"The password of {name} is kumquat.", tags=["secret"]), memory.write("Another one.")
             memory.update(first.id, text=f"The password of {name} is papaya.")
             memory.link(first.id, second.id)
+            memory.backend.db.query("INSERT INTO thread_writes VALUES (?, 't', '', 'c', 'k', 0, '', 'said', 'json', ?)", (name, b"{}"))
     role = f"guest_{uuid.uuid4().hex[:8]}"
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute(f"CREATE ROLE {role} LOGIN")
@@ -300,7 +302,7 @@ def guest(postgres: str, bare: Path, clock: ManualClock) -> Iterator[str]:
 def test_a_query_that_forgets_its_filter_cannot_cross_a_tenant(guest: str, clock: ManualClock) -> None:
     with Memory(guest, namespace="ana", clock=clock) as ana, closing(open_database(guest, False, "normal", 5.0)) as whole:
         db, tables = ana.backend.db, ("memories", "memory_versions", "memory_tags", "edges", "postings", "documents", "events",
-                                      "memory_history", "memories_instances", "generations", "namespace_statistics")
+                                      "memory_history", "memories_instances", "generations", "thread_writes", "namespace_statistics")
         for table in tables:
             mine, every = (d.query(f"SELECT count(*) FROM {table}")[0][0] for d in (db, whole))
             assert 0 < mine < every, f"{table}: a query without a condition reads rows of one tenant, where there are more"
@@ -371,6 +373,9 @@ def test_a_store_is_copied_to_a_server_and_back_and_an_interrupted_copy_goes_on(
         file.update(ids[0], text="My sister Yuna lives in Seoul.")
         file.delete(ids[5])
         file.link(ids[1], ids[3])
+        make_thread_tables(file.backend.db)
+        file.backend.db.query("INSERT INTO thread_checkpoints VALUES ('default', 't', '', 'c', NULL, NULL, 'json', ?, 'json', ?)",
+                              (b"\0a", b"{}"))
     with monkeypatch.context() as patch, closing(open_database(tmp_path / "a.db", True, "normal", 1.0)) as old, \
             closing(open_database(postgres, False, "normal", 1.0)) as new:
         patch.setitem(store_copy.TABLES_OF_A_STORE, "events", "no_such_column")
@@ -381,6 +386,7 @@ def test_a_store_is_copied_to_a_server_and_back_and_an_interrupted_copy_goes_on(
             copied = {table.name: table for table in store_copy.copy_store(old, new)}
             with pytest.raises(StoreError, match="holds memories already"):
                 store_copy.copy_store(old, new)
+        assert copied["thread_checkpoints"].rows == 1
         assert copied["memories"].rows == 5 and copied["memories"].added == (0 if target == postgres else 5)
     for place in (postgres, tmp_path / "b.db"):
         with Memory(place, clock=clock) as copy:

@@ -11,11 +11,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stderr
 from functools import partial, wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rlm.core.errors import InvalidInput, MissingExtra, NotFound, RlmError, StoreError, guess, nearest, our_names
+
+if TYPE_CHECKING:
+    from rlm.core.settings import Settings
 
 
 class CliError(click.ClickException):
@@ -274,6 +277,16 @@ def refuse_missing_store(db: "str | Path",  # path or address of a store
         raise NotFound(f"There is no store at {str(path)!r}.", "Write a memory first, or give the right file with --db.")
 
 
+def namespace_here(settings: "Settings",  # all settings
+                   ) -> str:              # that of the settings, but in a cluster, where another instance holds that
+    "Return a namespace of the very store that settings name, to open it by for what is of the whole store. Raises `StoreError`."
+    from rlm.core.files import server_url
+    if (url := server_url(settings.db_path)) is None:
+        return settings.namespace
+    from rlm.store.postgres.cluster import namespace_of_instance
+    return namespace_of_instance(url, settings.namespace)
+
+
 def with_memory(makes: bool = False,  # may the command make a store that is not there yet?
                 whole: str = "",      # act of the command, if that is never of one namespace: then -n is refused
                 named: bool = False,  # should the command be told, as `named`, the namespace that -n names, if it does?
@@ -290,7 +303,8 @@ def with_memory(makes: bool = False,  # may the command make a store that is not
                 refuse_namespace(namespace, whole)
             if not makes:
                 refuse_missing_store(load_settings(config, db_path=db).db_path)
-            with Memory(db, namespace=namespace, config=config) as memory:
+            opened = namespace if namespace is not None or not (whole or named) else namespace_here(load_settings(config, db_path=db))
+            with Memory(db, namespace=opened, config=config) as memory:
                 told = {"named": None if namespace is None else memory.ctx.namespace} if named else {}
                 command(memory, *args, **told, **kwargs)
         return run

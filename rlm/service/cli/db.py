@@ -185,11 +185,12 @@ def list_(memory: Memory, as_json: bool) -> None:
 
 def known_namespace(memory: Memory,  # memory whose store is looked into
                     name: str,       # name of a namespace, as it was typed
-                    ) -> str:        # the same, in its stored form
-    "Return a namespace of the store. Raises `NotFound`, `InvalidInput`."
-    found = valid_label(name, "namespace")
-    if found not in (names := [n.name for n in memory.backend.namespaces()]):
-        raise NotFound(f"There is nothing in namespace {found!r}.", f"The store has: {', '.join(names) or 'none'}.")
+                    ) -> Memory:
+    "Return a namespace of the store, opened where a cluster has it. Raises `NotFound`, `InvalidInput`."
+    found = memory.namespace(valid_label(name, "namespace"))
+    if found.ctx.namespace not in (names := [n.name for n in found.backend.for_namespace(None).namespaces()]):
+        found.close()
+        raise NotFound(f"There is nothing in namespace {found.ctx.namespace!r}.", f"The store has: {', '.join(names) or 'none'}.")
     return found
 
 
@@ -199,13 +200,14 @@ def known_namespace(memory: Memory,  # memory whose store is looked into
 @with_memory(whole="The erasure of a namespace, whose name is the argument,")
 def erase(memory: Memory, name: str, yes: bool, as_json: bool) -> None:
     "Remove the namespace NAME out of the file: memories, history, runs, attention and index files."
-    found = known_namespace(memory, name)
-    if not yes:
-        click.confirm(f"Erase the namespace {found} for good?", abort=True, err=True)
-    report_erased(memory, memory.backend.erase_namespace(found, memory.clock.now()), as_json)
+    with known_namespace(memory, name) as found:
+        label = found.ctx.namespace
+        if not yes:
+            click.confirm(f"Erase the namespace {label} for good?", abort=True, err=True)
+        report_erased(memory, found.backend.erase_namespace(label, memory.clock.now()), as_json)
     for token in TokenFile(memory.settings.token_file).tokens():
-        if found in token.namespaces:
-            click.echo(f"Token {token.id} still opens {found!r}, and a write with it makes that anew: rlm tokens revoke {token.id}",
+        if label in token.namespaces:
+            click.echo(f"Token {token.id} still opens {label!r}, and a write with it makes that anew: rlm tokens revoke {token.id}",
                        err=True)
 
 
@@ -216,7 +218,8 @@ def erase(memory: Memory, name: str, yes: bool, as_json: bool) -> None:
 def purge(memory: Memory, name: str, days: float, as_json: bool) -> None:
     "Erase the memories of the namespace NAME that were deleted long ago; their text was kept as history."
     now = memory.clock.now()
-    report_erased(memory, memory.backend.purge(known_namespace(memory, name), now - timedelta(days=min(days, 36500)), now), as_json)
+    with known_namespace(memory, name) as found:
+        report_erased(memory, found.backend.purge(found.ctx.namespace, now - timedelta(days=min(days, 36500)), now), as_json)
 
 
 def report_erased(memory: Memory,  # memory whose store was erased from

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -17,6 +18,7 @@ from ...core.clock import SystemClock, to_iso
 from ...core.errors import InvalidInput, NotFound, StoreError
 from ...core.files import hidden_password
 from ..sqlite.fulltext import namespace_key
+from ..sqlite.threads import THREAD_TABLES
 from .schema import SCHEMA, STORE_LOCK
 
 if TYPE_CHECKING:
@@ -28,14 +30,16 @@ _OF_MEMORY = "seq IN (SELECT seq FROM memories WHERE namespace = {n})"
 _OF_RUN = "run_id IN (SELECT run_id FROM runs WHERE namespace = {n})"
 _OF_TRAJECTORY = f"trajectory_id IN (SELECT trajectory_id FROM trajectories WHERE {_OF_RUN})"
 _OF_DOCUMENT = ("id IN (SELECT seq FROM memories WHERE namespace = {n} UNION ALL SELECT -vid FROM memory_versions WHERE namespace = {n})")
+_SEQUENCES = ("memory_numbers", "memory_versions_vid_seq", "events_id_seq", "recalls_id_seq", "pending_scrubs_id_seq",
+              "trajectories_rowid_seq", "snapshots_rowid_seq")  # what gives numbers to rows
 PARTS: Mapping[str, str] = {  # table → which of its rows are a namespace's; a table stands behind those that it refers to
     "memories": "namespace = {n}", "memory_versions": "namespace = {n}", "memory_tags": _OF_MEMORY,
     "edges": "src IN (SELECT seq FROM memories WHERE namespace = {n})", "triples": _OF_MEMORY, "vectors": _OF_MEMORY,
     "slots": "namespace = {n}", "slot_refs": "namespace = {n}", "facts": "namespace = {n}", "rejections": "namespace = {n}",
     "runs": "namespace = {n}", "trajectories": _OF_RUN, "judgments": _OF_TRAJECTORY, "memory_usage": _OF_TRAJECTORY,
     "events": "namespace = {n}", "snapshots": "namespace = {n}", "recalls": "namespace = {n}", "recalled": "namespace = {n}",
-    "pending_scrubs": "namespace = {n}", "namespace_statistics": "namespace = {n}", "documents": _OF_DOCUMENT,
-    "postings": "starts_with(term, {k})"}
+    **dict.fromkeys(("pending_scrubs", *THREAD_TABLES), "namespace = {n}"), "namespace_statistics": "namespace = {n}",
+    "documents": _OF_DOCUMENT, "postings": "starts_with(term, {k})"}
 
 
 def rendezvous(namespace: str,            # a partition
@@ -159,6 +163,17 @@ def located(connection: "Connection[Any]",  # connection to the database that an
     return ClusterPlace(here.name, place, address_of(catalogue.instance(place), url), catalogue, went)
 
 
+def namespace_of_instance(url: str,        # address of a store
+                          wanted: str,     # a namespace
+                          ) -> str:        # the same, where the very store of the address holds it
+    "Return the name of a namespace, there or not, that belongs to the instance that an address names. Raises `StoreError`."
+    with instance_connection(url) as connection:
+        place = located(connection, url, wanted)
+    if place is None or place.name == place.here:
+        return wanted
+    return next(name for name in map("instance{}".format, count()) if place.catalogue.place(name) == place.here)
+
+
 @contextmanager
 def instance_connection(url: str,             # address of an instance
                         schema: str = SCHEMA,  # schema of the database that holds the tables
@@ -202,18 +217,22 @@ def _store_catalogue(catalogue: Catalogue, urls: Mapping[str, str]) -> list[str]
     return silent
 
 
-def _number_apart(connection: "Connection[Any]", number: int) -> None:
-    "Let an instance give numbers of one remainder only."
-    for sequence in ("memory_numbers", "memory_versions_vid_seq", "events_id_seq", "recalls_id_seq", "pending_scrubs_id_seq",
-                     "trajectories_rowid_seq", "snapshots_rowid_seq"):
+def _last_numbers(connection: "Connection[Any]", others: Mapping[str, int]) -> dict[str, int]:
+    "Return the last number of each sequence of an instance, or that of others where it is higher."
+    return {name: max(others.get(name, 0), int(_first(connection, f"SELECT last_value - (NOT is_called)::int FROM {name}")))
+            for name in _SEQUENCES}
+
+
+def _number_apart(connection: "Connection[Any]", number: int, others: Mapping[str, int]) -> None:
+    "Let an instance give numbers of one remainder only, above those that others gave: a first instance gave all of them once."
+    for sequence, last in _last_numbers(connection, others).items():
         connection.execute(f"ALTER SEQUENCE {sequence} INCREMENT BY {MOST_INSTANCES}".encode())
-        last, called = connection.execute(f"SELECT last_value, is_called FROM {sequence}".encode()).fetchone() or (1, False)
-        least = last + 1 if called else last
-        connection.execute("SELECT setval(%s::regclass, %s, false)", (sequence, least + (number - least) % MOST_INSTANCES))
+        connection.execute("SELECT setval(%s::regclass, %s, false)", (sequence, last + 1 + (number - last - 1) % MOST_INSTANCES))
 
 
-def _instance(name: str, url: str, number: int) -> tuple[ClusterInstance, list[str]]:
-    "Make the tables of an instance, and return it with the namespaces that it holds. Raises `StoreError`, `InvalidInput`."
+def _instance(name: str, url: str, number: int, others: Mapping[str, int]) -> tuple[ClusterInstance, list[str], dict[str, int]]:
+    """Make the tables of an instance, and return it with the namespaces that it holds and the last numbers of it and others.
+    Raises `StoreError`, `InvalidInput`."""
     from .database import PostgresDatabase
     if not name.isidentifier():
         raise InvalidInput(f"{name[:60]!r} is no name of an instance.", "Use letters, digits and _.")
@@ -221,10 +240,10 @@ def _instance(name: str, url: str, number: int) -> tuple[ClusterInstance, list[s
     with instance_connection(url) as connection:
         if read_catalogue(connection) is not None:
             raise InvalidInput(f"The store {hidden_password(url)!r} is in a cluster already.", "See `rlm cluster status`.")
-        held = _namespaces(connection)
-        _number_apart(connection, number)
+        held, numbers = _namespaces(connection), _last_numbers(connection, others)
+        _number_apart(connection, number, others)
         identity = str(_first(connection, "SELECT value FROM meta WHERE key = 'database_id'"))
-    return ClusterInstance(name, bare_address(url), identity, number), held
+    return ClusterInstance(name, bare_address(url), identity, number), held, numbers
 
 
 def init_cluster(addresses: Mapping[str, str],  # name → address; the first may hold memories, the others are empty
@@ -232,9 +251,9 @@ def init_cluster(addresses: Mapping[str, str],  # name → address; the first ma
     "Make a cluster of instances, and store its catalogue in each. Raises `StoreError`, `InvalidInput`."
     if not addresses or len(addresses) > MOST_INSTANCES:
         raise InvalidInput(f"A cluster of {len(addresses)} instances.", f"Give 1 to {MOST_INSTANCES}, as NAME=ADDRESS.")
-    made, places = list[ClusterInstance](), dict[str, str]()
+    made, places, numbers = list[ClusterInstance](), dict[str, str](), dict[str, int]()
     for number, (name, url) in enumerate(addresses.items()):
-        instance, held = _instance(name, url, number)
+        instance, held, numbers = _instance(name, url, number, numbers)
         if held and number:
             raise InvalidInput(f"The instance {name!r} holds memories already: {', '.join(held[:3])}.",
                                "Only the first may; take the others in with `rlm db import` later.")
@@ -278,11 +297,12 @@ def add_instance(url: str,      # address of an instance of the cluster
     old = open_catalogue(url)
     if any(i.name == name for i in old.instances) or len(old.instances) == MOST_INSTANCES:
         raise InvalidInput(f"The instance {name!r} can't be added to {len(old.instances)}.", "Give another name.")
-    held = dict[str, str]()
+    held, numbers = dict[str, str](), dict[str, int]()
     for instance in old.instances:
         with instance_connection(address_of(instance, url)) as connection:
             held |= dict.fromkeys(_namespaces(connection), instance.name)
-    instance, there = _instance(name, address, max(i.number for i in old.instances) + 1)
+            numbers = _last_numbers(connection, numbers)
+    instance, there, _ = _instance(name, address, max(i.number for i in old.instances) + 1, numbers)
     if there:
         raise InvalidInput(f"The instance {name!r} holds memories already: {', '.join(there[:3])}.", "Add an empty one.")
     new = Catalogue(old.version + 1, (*old.instances, instance))
@@ -315,6 +335,10 @@ def move_namespace(url: str,               # address of an instance of the clust
         _finish(old, namespace, target, url)
         return None
     with instance_connection(address_of(source, url)) as here, instance_connection(address_of(target, url)) as there:
+        for connection, address in ((here, source.address), (there, target.address)):
+            if _first(connection, "SELECT row_security_active('memories')"):
+                raise StoreError(f"The role by which {address!r} was reached does not own the tables there.",
+                                 "Move as their owner: rlm cluster move … --db postgresql://OWNER@HOST/DATABASE")
         if namespace not in _namespaces(here):
             raise NotFound(f"There is nothing in namespace {namespace!r}.", "See `rlm cluster status`.")
         begun = time.monotonic()

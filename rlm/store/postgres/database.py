@@ -385,6 +385,8 @@ def open_place(url: str,                                            # address of
                 found = located(first, url, home, schema, sent)
         except psycopg.Error as e:
             error = explain_server_error(e, hidden_password(url))
+            if "FATAL" in str(e):  # it answers
+                error.hint = "Are role, password and database right? Nothing was done."
             if name:
                 error.message = f"The instance {name!r}, which holds the namespace {home!r}, does not answer. {error.message}"
                 error.hint = "Start it; the namespaces of the other instances go on."

@@ -19,7 +19,7 @@ _EXACT = {  # statements of SQLite's own words: what PostgreSQL is asked instead
     "PRAGMA foreign_key_check": "SELECT 1 WHERE false",  # PostgreSQL never lets a reference dangle
     "PRAGMA integrity_check(10)": "SELECT 'ok'",  # pages are the server's business (`amcheck`, data checksums)
     "VACUUM": "VACUUM memories, memory_versions, memory_tags, postings, documents, vectors, edges, facts, slots, slot_refs, events, "
-              "trajectories, judgments, recalls, recalled",
+              "trajectories, judgments, recalls, recalled, thread_checkpoints, thread_writes",
     "PRAGMA wal_checkpoint(TRUNCATE)": "SELECT 0",
     "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()":
         "SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c WHERE c.relnamespace = current_schema()::regnamespace "

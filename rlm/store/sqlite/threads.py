@@ -6,8 +6,6 @@ no memories, nothing searches them, and the guard does not look into them.
 """
 
 from rlm.core.errors import StoreError
-from rlm.core.files import server_url
-
 from ..protocols import Database
 
 KEY = "thread_id, checkpoint_ns, checkpoint_id"
@@ -33,13 +31,11 @@ def has_threads(db: Database,  # a live store
 
 def make_thread_tables(db: Database,  # a live store
                        ) -> None:
-    "Make the tables where they are not there. Raises `StoreError` for a store that is only read, or in a server."
+    "Make the tables where they are not there; in a server they always are. Raises `StoreError` for a store that is only read."
     if has_threads(db):
         return
     if db.read_only:
         raise StoreError("This store has no threads, and it is only read.", "Open it to write.")
-    if server_url(db.path) is not None:
-        raise StoreError("Threads are kept in a file, not in a server.", "Give LangGraphCheckpointer the path of a file.")
     with db.transaction():
         for statement in SCHEMA:
             db.query(statement)

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['LARGEST', 'Columns', 'DELETED', 'FREE_NUMBERS', 'NUMBERS_EACH', 'Check', 'Refuse', 'Keep', 'Prepare', 'read_value',
            'read_memory', 'columns_of', 'read_row', 'read_rows', 'ImportReport', 'read_lines', 'continue_numbers',
-           'rows_of', 'import_lines', 'import_file']
+           'in_cluster', 'rows_of', 'import_lines', 'import_file']
 
 # %% ../../../nbs/20_store/27_importer.ipynb #243673ef
 import base64
@@ -34,7 +34,7 @@ from ..sqlite.schema import SCHEMA_VERSION
 from ..sqlite.storage import SQLStorage
 from ..sqlite.threads import THREAD_TABLES, make_thread_tables
 from ..sqlite.vectors import is_vector
-from ..sqlite.writer import SQLWriter
+from ..sqlite.writer import SQLWriter, numbers_question
 from .export import FORMAT, TABLES
 
 # %% ../../../nbs/20_store/27_importer.ipynb #155ced25
@@ -244,6 +244,12 @@ def continue_numbers(db: Database,  # inside a transaction
     else:
         db.query("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table, number))
 
+
+def in_cluster(db: Database,  # a store
+               ) -> bool:
+    "Return whether a store is one of several PostgreSQL instances, which give numbers apart from each other."
+    return bool(db.query("PRAGMA table_info(cluster_catalogue)")) and bool(db.query("SELECT 1 FROM cluster_catalogue"))
+
 # %% ../../../nbs/20_store/27_importer.ipynb #41227577
 def _store(db: Database, table: str, rows: list[dict[str, Any]]) -> int:
     "Insert rows, grouped by the columns they have; returns how many went in. What a merge finds already there, it keeps."
@@ -312,11 +318,12 @@ def _tags_of(tables: Mapping[str, list[dict[str, Any]]]) -> dict[int, list[str]]
 def _decide(db: Database, tables: Mapping[str, list[dict[str, Any]]], records: Sequence[MemoryRecord], tags: Mapping[int, list[str]],
             secrets: str, refuse: "Refuse | None") -> _Plan:
     "What becomes of each memory, given its row, its record and its tags."
-    empty = not db.query("SELECT 1 FROM events UNION ALL SELECT 1 FROM memory_history LIMIT 1")
+    empty = not (db.query("SELECT 1 FROM events UNION ALL SELECT 1 FROM memory_history LIMIT 1") or in_cluster(db))
     every = {r["seq"] for table in ("memories", "memory_versions") for r in tables[table]}
     most = FREE_NUMBERS + NUMBERS_EACH * len(every) if empty else 0
     keep = max(every, default=0) <= most
-    numbers, added, refused, last = dict[int, int](), set[int](), dict[str, str](), _last_number(db)
+    numbers, added, refused = dict[int, int](), set[int](), dict[str, str]()
+    free = iter(() if keep else [n for (n,) in db.query(*numbers_question(len(every)))])
     for row, record in zip(tables["memories"], records, strict=True):
         here, why = (None, "") if empty else _compare(db, row, sorted(tags.get(row["seq"], [])), secrets)
         if here is None and not why and refuse is not None:
@@ -327,20 +334,14 @@ def _decide(db: Database, tables: Mapping[str, list[dict[str, Any]]], records: S
             numbers[row["seq"]] = here
         else:
             added.add(row["seq"])
-            numbers[row["seq"]] = row["seq"] if keep else last + len(added)
+            numbers[row["seq"]] = row["seq"] if keep else next(free)
     unchanged = len(numbers) - len(added)
     ids = {(r["namespace"], r["id"]) for r in tables["memories"] if r["seq"] in added} | _gone(db, tables)
     past = {r["seq"] for r in tables["memory_versions"] if (r["namespace"], r["id"]) in ids} - numbers.keys()
-    numbers |= {seq: seq if keep else n for n, seq in enumerate(sorted(past), start=last + len(added) + 1)}
+    numbers |= {seq: seq if keep else next(free) for seq in sorted(past)}
     return _Plan(numbers, added, unchanged, refused, ids, empty, most if keep else 0)
 
 # %% ../../../nbs/20_store/27_importer.ipynb #6456bd78
-def _last_number(db: Database) -> int:
-    "The highest number that a memory of this store ever had."
-    found = db.query("SELECT seq FROM sqlite_sequence WHERE name = 'memories'")
-    return int(found[0][0]) if found else 0
-
-
 def _gone(db: Database, tables: Mapping[str, list[dict[str, Any]]]) -> set[tuple[str, str]]:
     "Memories of which the export has only history, and this store has nothing."
     past, present = ({(r["namespace"], r["id"]) for r in tables[t]} for t in ("memory_versions", "memories"))
@@ -452,6 +453,10 @@ def import_lines(storage: SQLStorage,            # a live store
             raise InvalidInput(f"The export has nothing of the namespace {only!r}, only of {', '.join(map(repr, there))}.",
                                "Name a namespace of the file, or none for all of them. Nothing was imported.")
         sequences = {}
+    for name in sorted({r["namespace"] for part in kept.values() for r in part if "namespace" in r}):
+        if db.elsewhere(name) is not None:
+            raise InvalidInput(f"The namespace {name!r} belongs to another instance of the cluster.",
+                               f"Import each namespace by itself: rlm db import FILE -n {name}. Nothing was imported.")
     left_out, tables = sum(map(len, tables.values())) - sum(map(len, kept.values())), kept
     given, tags, safe = [read_memory(row) for row in tables["memories"]], _tags_of(tables), dict(tables)
     here = set(db.query("SELECT namespace, id FROM memories"))  # what is stored already is compared as it is, and does not come in

@@ -10,7 +10,7 @@ from ..protocols import Database
 from ..records import dump_json
 from ..sqlite.fulltext import rebuild
 from ..sqlite.threads import THREAD_TABLES, make_thread_tables, thread_namespaces
-from .importer import continue_numbers
+from .importer import continue_numbers, in_cluster
 
 TABLES_OF_A_STORE = {  # table → its order; a table stands behind those that it refers to
     "memories": "seq", "memory_versions": "vid", "memory_tags": "seq, tag", "edges": "src, dst, relation",
@@ -86,6 +86,9 @@ def _columns(db: Database, table: str) -> list[str]:
 def _mark(target: Database, identity: str) -> None:
     "Note whose copy a target becomes; refuse one that holds something else."
     with target.transaction():
+        if in_cluster(target):
+            raise StoreError(f"The store {target.path!r} is in a cluster, whose instances number their rows apart.",
+                             "Copy into a database of its own, then make the cluster; or import an export of each namespace.")
         known = target.query("SELECT value FROM meta WHERE key = 'copy_of'")
         if not known and target.query("SELECT 1 FROM events UNION ALL SELECT 1 FROM memories LIMIT 1"):
             raise StoreError(f"The store {target.path!r} holds memories already.",
