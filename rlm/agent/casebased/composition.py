@@ -298,6 +298,7 @@ _APPLIES = re.compile(r"(?:can|could|may) (?:i|you|we|one) use (\{p\d\}) (?:on|w
                       r"|(\{c\d\}) ?에 ?(\{p\d\}) ?(?:을|를)? ?(?:쓸|사용할|붙일) 수 있(?:어|나|나요|어요|니|습니까)\??")
 _APPLIES_CODE = """stated = [f["value"] for f in describe_entity({property!r}, fact="domain")["items"]]
 domains = [d for s in stated for d in s.strip("()").split(" or ")]
+domains = [d.split()[0] for d in domains]
 if domains:
     FINAL({whole!r} in domains or any(relate({whole!r}, d)["is_a"] == "a is a b" for d in domains))
 """

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .composition import TWO, compose
-from .slot_filling import EMPTY, PromptedStrategy, QuestionEntities, fill, link_entities, lookup_code, read_value, strategies_in
+from .slot_filling import EMPTY, PromptedStrategy, QuestionEntities, fill, letters, link_entities, lookup_code, read_value, strategies_in
 from ..loop.prompt import read_layer, read_task
 from ..memory.retrieval import ASKED_BEFORE
 from ..memory.linking import Link, mentions_in
@@ -192,7 +192,8 @@ def _particle_after(name: str, particle: str) -> str:
 def _name_of(link: Link) -> str:
     "The words that name a term; the short name of a property whose label is several words, which would read as part of the sentence."
     term = link.terms[0]
-    return term.iri if term.kind.endswith("property") and " " in link.mention.text and "/" not in term.iri else link.mention.text
+    told = term.kind.endswith("property") and " " in link.mention.text and letters(term.iri) == letters(link.mention.text)
+    return term.iri if told else link.mention.text
 
 
 def _as_question(shown: PromptedStrategy, names: QuestionEntities) -> str:
@@ -280,7 +281,7 @@ def next_move(messages: Sequence[Message],  # messages of a run
     if len(turns) <= len(found):
         return found[len(turns) - 1]
     if len(turns) > 1 and read_value(turns[-1][1]) == _NOTHING:
-        return unknown("nothing", task, near=_nearest_known(strategies_in(memories)[:2], names))
+        return unknown("nothing", task, near=_nearest_known(strategies_in(memories)[len(found):][:2], names))
     if names.unknown:
         return unknown("absent", task, names.unknown[0].text)
     if names.strays:
