@@ -19,9 +19,8 @@ from queue import SimpleQueue
 from types import MappingProxyType
 from typing import Any
 
-from .learning.curriculum import promote
+from .learning.pipeline import Advice, Advisor, AgentConfig, RunRecord, Task, counted, promote, rlm_run_with_memory
 from .learning.judge import check_by_second_route, explore, is_abstention
-from .learning.pipeline import Advice, Advisor, AgentConfig, RunRecord, Task, counted, rlm_run_with_memory
 from .loop.prompt import AnswerType, context_variables, read_answer_type
 from .loop.budget import RunLimits
 from .loop.loop import RESERVED

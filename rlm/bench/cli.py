@@ -15,7 +15,7 @@ from pathlib import Path
 
 import click
 
-from . import companion as companions, doors as served, durability as durable, embedding as embedded, federation as federated
+from . import companion as companions, doors as served, durability as durable, federation as federated
 from . import graph as graphs, korean as koreans, local as attended, mixed as lived, ontology as ontologies, postgres as postgresql
 from . import recall as recalled, rules as ruled, speed as speeds
 from . import supersession as superseding
@@ -91,7 +91,7 @@ def recall(locomo: Path | None, beam: Path | None, realmem: Path | None, embedde
               help="A folder of LoCoMo conversations, conv-*.json.")
 def embedding(quick: bool, seed: int, out: Path | None, as_json: bool, locomo: Path | None) -> None:
     "The model e5: its time for a question, agreement of its engines, what centring buys. About four minutes."
-    deliver(embedded.run(quick, seed, locomo), out, as_json, strict=not quick)
+    deliver(speeds.run_embedding(quick, seed, locomo), out, as_json, strict=not quick)
 
 # %% ../../nbs/95_bench/36_cli.ipynb #3ea204fc
 @bench.command(epilog=example("rlm bench ontology --quick --ontology prov --out ontology.json"))

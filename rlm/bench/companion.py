@@ -353,7 +353,7 @@ from typing import Any
 from tqdm import tqdm
 
 from .report import Report, Row, digits, new_report
-from ..companion.rejection import RejectedValue
+from ..companion.supersession import RejectedValue
 from ..core.clock import ManualClock
 from ..service.memory import Memory
 from ..store.filters import Filters
@@ -593,9 +593,9 @@ def _rows_of_year(tally: YearTally,  # counts of the year
 
 
 def run_year(quick: bool = False,   # True: forty days
-        seed: int = 0,         # seed of everything random
-        model: str = "none",   # embedder
-        ) -> Report:
+             seed: int = 0,         # seed of everything random
+             model: str = "none",   # embedder
+             ) -> Report:
     "Live a year, and report it."
     days, turns = (40, 8) if quick else (365, 28)
     tally, end = simulate(days, turns, seed, model)

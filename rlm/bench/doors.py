@@ -622,10 +622,10 @@ def share(name: str,                     # model or rule that chose
 
 # %% ../../nbs/95_bench/34_doors.ipynb #e188399b
 def run_tool_choice(path: "str | Path",           # situations, as JSON lines
-        model: Model | None = None,   # a language model; None: only the search by words
-        split: Split = "dev",         # half of the set: dev or held
-        seed: int = 0,                # seed of the intervals
-        ) -> Report:
+                    model: Model | None = None,   # a language model; None: only the search by words
+                    split: Split = "dev",         # half of the set: dev or held
+                    seed: int = 0,                # seed of the intervals
+                    ) -> Report:
     "Have a model choose a tool in each situation. Returns the report; a note names what was chosen wrongly. Raises `ModelError`."
     situations, (instructions, tools) = read_situations(path, split), listed_tools()
     rows = [share("right tool, by words of the descriptions", by_words(tools, situations), situations, seed, role="baseline")]

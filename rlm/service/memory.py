@@ -18,8 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast, overload
 
 from ..companion.composer import ContextBlock, TokenCounter, estimate_tokens
-from ..companion.rejection import rejection_of
-from ..companion.supersession import FactKeeper, MemoryFacts, facts_of
+from ..companion.supersession import FactKeeper, MemoryFacts, facts_of, rejection_of
 from ..core.settings import Settings, cache_folder
 from ..core.clock import Clock
 from ..core.errors import InvalidInput, StoreError

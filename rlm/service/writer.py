@@ -11,8 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from ..companion.pair_judge import AT_ONCE, PairJudge
-from ..companion.rejection import refuse_rejected
-from ..companion.supersession import DISPUTES, FactKeeper, MemoryFacts, facts_of
+from ..companion.supersession import DISPUTES, FactKeeper, MemoryFacts, facts_of, refuse_rejected
 from ..core.errors import InvalidInput, NotFound, VersionConflict
 from ..core.guard import BESIDE, LABELS, SCREENED, assigned, confirmed, guarded, guarded_label, reassigned
 from ..core.ids import canonical_json, new_id

@@ -7,9 +7,16 @@ import pytest
 
 from rlm import Memory
 from rlm.agent.casebased.policy import CaseBasedModel
-from rlm.agent.learning.curriculum import read_curriculum, train
 from rlm.agent.learning.judge import read_expectation
-from rlm.agent.learning.pipeline import AgentConfig, RunRecord, Task, context_for, rlm_run_with_memory
+from rlm.agent.learning.pipeline import (
+    AgentConfig,
+    RunRecord,
+    Task,
+    context_for,
+    read_curriculum,
+    rlm_run_with_memory,
+    train,
+)
 from rlm.agent.loop.budget import RunLimits
 from rlm.agent.loop.prompt import CONTEXT_LIMIT
 from rlm.agent.memory.packs import ensure_packs, export_pack, read_pack, shipped_pack

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from rlm.agent import CaseBasedModel, ScriptedModel, run, setup_ontology_context
-from rlm.agent.learning.curriculum import promote
 from rlm.agent.learning.judge import read_expectation
-from rlm.agent.learning.pipeline import AgentConfig, Task, rlm_run_with_memory
+from rlm.agent.learning.pipeline import AgentConfig, Task, promote, rlm_run_with_memory
 from rlm.agent.memory.packs import export_pack, import_items, pack_line, read_pack, refusal, shipped_pack
 from rlm.agent.memory.retrieval import render_strategies, select
 from rlm.agent.memory.stores import SQLiteStrategyStore, open_memory

@@ -10,8 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from rlm.agent import rlm_run, run
-from rlm.agent.learning.curriculum import Curriculum, train
-from rlm.agent.learning.pipeline import AgentConfig, Task
+from rlm.agent.learning.pipeline import AgentConfig, Curriculum, Task, train
 from rlm.agent.memory.stores import SQLiteStrategyStore
 from rlm.agent.memory.strategy import Judgment, StoredRun, make_item
 from rlm.agent.models import Completion, ScriptedModel, open_model

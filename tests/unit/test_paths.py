@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rlm import Memory
-from rlm.agent.learning.curriculum import read_curriculum
+from rlm.agent.learning.pipeline import read_curriculum
 from rlm.agent.memory.packs import read_strategies
 from rlm.agent.memory.stores import open_memory
 from rlm.agent.models import open_model

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from rlm.agent.learning.curriculum import promote
+from rlm.agent.learning.pipeline import promote
 from rlm.agent.memory.packs import (
     candidates,
     ensure_packs,

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from rlm.agent.casebased.slot_filling import strategies_in
-from rlm.agent.learning.curriculum import read_curriculum
 from rlm.agent.learning.extraction import extract_memories
 from rlm.agent.learning.judge import extract_trajectory_artifact
+from rlm.agent.learning.pipeline import read_curriculum
 from rlm.agent.memory import packs
 from rlm.agent.memory.packs import (
     fixed_names,

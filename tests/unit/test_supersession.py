@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from rlm import Memory
-from rlm.companion.rejection import RejectedValue, rejectable
-from rlm.companion.supersession import facts_of
+from rlm.companion.supersession import RejectedValue, facts_of, rejectable
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
 from rlm.store.sqlite.facts import related_questions

@@ -13,7 +13,7 @@ from rlm.service.memory import Memory
 
 
 if TYPE_CHECKING:
-    from rlm.agent.learning.curriculum import CurriculumReport
+    from rlm.agent.learning.pipeline import CurriculumReport
     from rlm.agent.memory.stores import SQLiteStrategyStore
 
 
@@ -109,7 +109,7 @@ def show_training(done: "CurriculumReport",  # result of a training
 def train_command(memory: Memory, file: Path | None, curriculum: Path | None, passes: int, control: bool, no_packs: bool,
                   model: str | None, memory_k: int | None, log_dir: Path | None, as_json: bool) -> None:
     "Ask the questions of FILE, a curriculum in YAML, and learn from the answers. Interrupted training goes on where it stopped."
-    from rlm.agent.learning.curriculum import read_curriculum, train
+    from rlm.agent.learning.pipeline import read_curriculum, train
     from rlm.agent.models import open_model
     from rlm.agent.ontology import setup_ontology_context
     from rlm.agent.memory.packs import ensure_packs
