@@ -309,9 +309,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
 
-from .report import Report, Row, read_report
+from .report import Row, read_report
 from ..core.errors import NotFound
 from ..core.tables import text_table
 

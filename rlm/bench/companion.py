@@ -345,17 +345,12 @@ def run(folder: Path,         # folder with lives.jsonl and the labelled sets
 # %% ../../nbs/95_bench/28_companion.ipynb #8c42e383
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 from tqdm import tqdm
 
-from .report import Report, Row, digits, new_report
 from ..companion.supersession import RejectedValue
 from ..core.clock import ManualClock
-from ..service.memory import Memory
 from ..store.filters import Filters
 
 # %% ../../nbs/95_bench/28_companion.ipynb #26bed504

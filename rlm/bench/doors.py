@@ -507,19 +507,14 @@ def run(quick: bool = False,     # a look: seconds
     return new_report("serve", seed, memories, parameters, found, folder)
 
 # %% ../../nbs/95_bench/34_doors.ipynb #4f5499e9
-import asyncio
-import json
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from ..agent.models.base import Message, Model, read_object
-from .report import Report, Row, bootstrap, digits, new_report
+from .report import bootstrap
 from ..core.errors import InvalidInput, NotFound
 from ..core.files import read_path
-from ..service.memory import Memory
 
 # %% ../../nbs/95_bench/34_doors.ipynb #052e920c
 Split = Literal["dev", "held"]

@@ -292,23 +292,15 @@ def run(quick: bool = False,          # small sizes, for a look
     return new_report("durability", seed, sizes.bulk, {"quick": quick, **asdict(sizes)}, rows, place)
 
 # %% ../../nbs/95_bench/08_durability.ipynb #96f03fc6
-import os
 import random
-import tempfile
 import time
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
-from .report import Report, Row, digits, new_report, timing
-from .workload import Workload
+from .report import digits
 from ..core.errors import RlmError
-from ..service.memory import Memory
 
 # %% ../../nbs/95_bench/08_durability.ipynb #76bb74a3
 KEPT = 3000  # memories in the store, at which the oldest go

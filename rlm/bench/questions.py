@@ -336,15 +336,11 @@ def _read(values: dict[str, Any], graph: GoldGraph) -> Question:
 
 # %% ../../nbs/95_bench/23_questions.ipynb #d23dc791
 import math
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Callable
 
 from tqdm import tqdm
 
-from .gold import TOP, Answer, ChainAnswer, GoldGraph, NumberAnswer, TermNames, TermsAnswer, TextAnswer, TruthAnswer
-from .gold import answer_json, contains, names_of, overlap, words
+from .gold import contains, overlap, words
 from .report import Role, Row, digits
 
 # %% ../../nbs/95_bench/23_questions.ipynb #5dadaa5e

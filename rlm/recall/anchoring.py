@@ -328,20 +328,14 @@ class AnchoredSearcher:
 
 
 # %% ../../nbs/40_recall/21_anchoring.ipynb #0c8c1dfe
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-import numpy as np
 
-from ..core.errors import InvalidInput, suggest
+from ..core.errors import suggest
 from .adjacency import add_links, build_adjacency, calibrated_similarity
-from .anchors import AnchorManager
-from .graph import GraphIndex
-from ..search.semantic_index import StoredVectors
 from ..search.vector.quantizer import center
-from ..store.embedding_model import unit
 from ..store.records import Event, MemoryRecord, read_confidence, read_count
 from ..store.sqlite.edges import SIM, TAG, TIME, WRITE, Floats, Ints, Links
 from ..store.sqlite.writer import SQLWriter

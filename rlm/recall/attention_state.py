@@ -218,15 +218,10 @@ class _AttentionRepository:
 
 # %% ../../nbs/40_recall/18_attention_state.ipynb #5d3794f4
 from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import NamedTuple
 
-import numpy as np
 
 from ..core.text import normalise
 from ..search.candidates import EVERYTHING
-from ..search.scoring import RankedMemory
 from ..search.query_features import QueryFeatures
 from ..store.filters import Filters, is_plain
 

@@ -158,18 +158,11 @@ def _may_be_akin(one: Any, other: Any) -> bool:
     return one is None or other is None or float(one @ other) >= TOPIC_JOIN_COSINE
 
 # %% ../../nbs/40_recall/20_coordinator.ipynb #b36abe61
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-import numpy as np
-
 from ..core.clock import to_iso
 from ..core.errors import InvalidInput, NotFound
-from .attention_state import AttentionKeeper, AttentionState
-from .neighbourhood import Floats, Ints
+from .neighbourhood import Floats
 from .checkpoints import Checkpoint
 from .working_memory import Slot, WorkingMemory
-from ..search.semantic_index import MeasuredQuery, check_query_vector
 from ..search.vector.quantizer import center_one
 from ..store.sqlite.memories import RecordCache
 

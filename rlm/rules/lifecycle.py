@@ -418,13 +418,10 @@ class RuleLifecycle:
             return make_history(versions, self.backend.events(self.namespace, versions[-1].id))
 
 # %% ../../nbs/50_rules/07_lifecycle.ipynb #ec1a42ff
-import logging
-import threading
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from ..core.clock import Clock, SystemClock
+from ..core.clock import SystemClock
 from ..core.errors import SettingsError
 
 # %% ../../nbs/50_rules/07_lifecycle.ipynb #42fefd57

@@ -144,10 +144,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 
 from ..store.sqlite.erasure import DerivedFiles, file_tag
 

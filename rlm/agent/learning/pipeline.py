@@ -333,15 +333,10 @@ def _remember(task: Task, backend: StrategyStore | None, setting: AgentConfig, o
 
 # %% ../../../nbs/80_learning/15_pipeline.ipynb #1ae2d7dc
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable
 
 from .judge import read_expectation
 from ..memory.packs import read_text, read_yaml
-from ..memory.strategy import StrategyStore
-from ..ontology import OntologyContext
 from ...core.errors import InvalidInput, NotFound
 from ...core.files import read_path
 from ...core.promotion import Evidence, PromotionPolicy, judge

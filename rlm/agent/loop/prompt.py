@@ -254,13 +254,10 @@ def read_task(messages: Sequence[Message],  # messages of a run
     return "\n".join(line[2:] for line in lines[:end]), "\n".join(lines[end:])
 
 # %% ../../../nbs/70_agent/25_prompt.ipynb #aba4b7b0
-import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
 
-from ...core.errors import InvalidInput, MissingExtra
+from ...core.errors import MissingExtra
 
 # %% ../../../nbs/70_agent/25_prompt.ipynb #1d5472a0
 _ANNOTATIONS = frozenset(("title", "description", "default", "examples", "$schema", "$id", "$comment", "$defs", "definitions"))

@@ -29,8 +29,8 @@ from ...core.promotion import Evidence, PromotionPolicy, judge
 if TYPE_CHECKING:
     import yaml
 
-from .strategy import SCOPE_KEYS, SLOTS, Strategy, StrategyStore, make_item
-from ...core.errors import InvalidInput, NotFound
+from .strategy import SCOPE_KEYS, SLOTS, make_item
+from ...core.errors import NotFound
 from ...core.files import read_path
 from ...store.records import dump_json
 

@@ -232,25 +232,21 @@ class SQLiteStrategyStore:
         return f"SQLiteStrategyStore({self.store.db.path!r}, namespace={self.namespace!r})"
 
 # %% ../../../nbs/80_learning/06_stores.ipynb #a67dfd7b
-import json
 import os
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, fields, replace
-from datetime import datetime
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from .retrieval import StrategyRetriever
-from .strategy import Judgment, Retrieved, StoredRun, StrategyStore, redact_run
-from .strategy import MOST_EXAMPLES, SOURCES, Strategy, redact_strategy
-from ...core.clock import Clock, SystemClock, from_iso, to_iso
-from ...core.errors import InvalidInput, NotFound, StoreError
+from .strategy import StrategyStore
+from .strategy import SOURCES
+from ...core.errors import StoreError
 from ...core.files import file_lock, read_path, replace_file
 from ...core.settings import Settings
 from ...core.text import tokens
-from ...store.records import STATUSES, Reader, read_choice, read_count, read_mapping
+from ...store.records import Reader, read_choice, read_count, read_mapping
 
 # %% ../../../nbs/80_learning/06_stores.ipynb #942cc4e7
 def okapi(terms: Sequence[str],           # terms of a question

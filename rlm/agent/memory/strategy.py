@@ -280,17 +280,14 @@ def from_record(record: MemoryRecord,  # record of kind strategy
                       record.success, record.failure)
 
 # %% ../../../nbs/80_learning/01_strategy.ipynb #d776e52b
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
-from datetime import datetime
 from statistics import fmean
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from tabulate import tabulate
 
 from ..models.base import replace_surrogates
-from ...core.guard import screen
 
 # %% ../../../nbs/80_learning/01_strategy.ipynb #92ee7d94
 Confidence = Literal["high", "medium", "low"]

@@ -326,8 +326,8 @@ def _oxigraph_store(graph: TripleStore) -> Any:
 
 # %% ../../../nbs/60_ontology/03_graph.ipynb #e524a836
 import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
 from ...core.errors import InvalidInput
 

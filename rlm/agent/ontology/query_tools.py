@@ -267,10 +267,10 @@ class SparqlTools:
         return ResultHandle(answer["columns"], rows, answer["total"])
 
 # %% ../../../nbs/60_ontology/13_query_tools.ipynb #3d78aaad
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from .entity_tools import Page, check_choice
-from .graph import DC, DCTERMS, OBO, OWL, RDF, RDFS, SKOS, Literal, Term, check_text, is_iri, local_name, page, split_name
+from .graph import DC, DCTERMS, OBO, OWL, RDF, RDFS, SKOS, Term, local_name, split_name
 from .index import OntologyIndex
 from .rdf_client import PLACEHOLDER
 from .vocabulary import CHARACTERISTICS, KINDS, SCHEMA, ClassDefinitions, end_predicates

@@ -227,16 +227,10 @@ import ctypes
 import json
 import sys
 import threading
-import time
-from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
-from typing import Any
 
 from .interpreter import SAFE_MODULES, Interpreter, unwrap_handle
-from .marshalling import copy_plain, encode
-from .protocol import SandboxError
-from .tool_bridge import ToolBridge
 
 UNASSIGNED = "What this step had assigned is undone; what it had changed in place, or done outside of its variables, stays done."
 

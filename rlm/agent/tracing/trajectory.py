@@ -357,19 +357,13 @@ def load_trajectory(path: str | Path,  # a log
     return trajectory_from({**begun, **end, "steps": steps, "log_path": str(path)})
 
 # %% ../../../nbs/70_agent/22_trajectory.ipynb #15ec6074
-import json
 import os
-import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from pathlib import Path
-from typing import Any
 
-from ..models.base import Completion, Message, Model, Usage
-from ...core.errors import InvalidInput, NotFound
-from ...core.guard import screen
+from ..models.base import Completion, Message, Model
 from ...core.ids import digest
 
 # %% ../../../nbs/70_agent/22_trajectory.ipynb #047d7579

@@ -49,12 +49,9 @@ from dataclasses import dataclass
 import numpy as np
 from tqdm import tqdm
 
-from ...core.clock import Clock, SystemClock
+from ...core.clock import SystemClock
 from ...core.errors import StoreReadOnly
-from .base import Embedder, model_info, passages
-from ...store.embedding_model import EmbeddingModelInfo
-from ...store.records import Event
-from ...store.sqlite.storage import SQLStorage
+from .base import model_info, passages
 
 # %% ../../../nbs/25_embedding/12_worker.ipynb #e649fe4a
 def embed_batch(storage: SQLStorage,       # an open store

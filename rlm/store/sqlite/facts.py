@@ -213,13 +213,8 @@ class FactTable:
 import hashlib
 import hmac
 import secrets
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 
-from ...core.clock import from_iso, to_iso
 from ...core.ids import new_id
-from ..protocols import Database, Question
 
 # %% ../../../nbs/20_store/19_facts.ipynb #328728bb
 @dataclass(frozen=True, slots=True)
