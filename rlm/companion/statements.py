@@ -107,7 +107,7 @@ _PARTICLE = re.compile(r"(?<=[가-힣])(?:이었|였|이|가|은|는|을|를|도
 _ASKED = (  # relations that a verb names
     ("residence", re.compile(r"\b(?:where|(?:what|which) (?:city|town|country))\b.*\b(?:do|did|am|are) (?:i|we)\b.*\b(?:live|living|based)"
                              r"\b|어디.{0,6}(?:살|거주)|사는 (?:곳|데|동네)|(?:^|우리 ?|내 )집(?:은|이)? 어디", re.I)),
-    ("employer", re.compile(r"\b(?:where|who)\b.*\b(?:do|am|are) (?:i|we)\b.*\bwork|"
+    ("employer", re.compile(r"\b(?:where|who)\b.*\b(?:do|did|am|are) (?:i|we)\b.*\bwork|"
                             r"(?:어디|(?:무슨|어느) (?:회사|직장)).{0,6}(?:다니|다녀|일해|일하|근무)|다니는 (?:곳|데|회사)", re.I)),
     ("occupation", re.compile(r"\bwhat do i do\b(?! (?:if|when|about|with|to)\b)|\bmy (?:job|occupation)\b|"
                               r"(?:내|제|나|저).{0,8}무슨 ?일", re.I)))
@@ -145,7 +145,7 @@ def asked_relations(question: str,  # questions that are asked
     return list(dict.fromkeys(out))
 
 
-_WHO_EN = r"\b[Ww]here (?:does|do|is|are) (my [a-z ]+?|[A-Z][\w'-]*(?: [A-Z][\w'-]*)?) (?:(?:now|currently) )?"
+_WHO_EN = r"\b[Ww]here (?:does|do|did|is|are|was|were) (my [a-z ]+?|[A-Z][\w'-]*(?: [A-Z][\w'-]*)?) (?:(?:now|currently) )?"
 _WHO_KO = r"^((?:우리 |내 |제 )?[가-힣]{2,}?)(?:는|은|이|가)? (?:지금 |요즘 )?어디(?:에|에서|서)? ?"
 _ASKED_OF = (  # where somebody else lives or works, and as what
     ("residence", re.compile(rf"{_WHO_EN}(?:live|living|based|staying)\b|{_WHO_KO}(?:살|사는|사니|사세|거주)")),
@@ -154,12 +154,13 @@ _ASKED_OF = (  # where somebody else lives or works, and as what
 _OF_WHOM = re.compile(r"^[Ww](?:hat|ho|hen)(?:'s|’s| is| was) ((?:my|our) [a-z-]+(?: [a-z-]+)??|[A-Z]\w+)(?:'s|’s) "
                       r"([a-z-]+(?: [a-z-]+)?)(?: again| now)?[ ?]*$")  # the property of somebody else
 _MINE = re.compile(r"^(?:my|our|우리|내|제) ")
+_IN_A_YEAR = re.compile(r" (?:back )?in (?:[A-Z][a-z]+ )?(?:19|20)\d\d(?=[ ?]*$)|^(?:(?:19|20)\d\d년(?: ?\d{1,2}월)?(?:에는?|엔)? )")
 
 
 def asked_facts(question: str,  # questions that are asked
                 ) -> list[tuple[str, str]]:  # subject and relation
     "Return the facts that a whole question asks for: *What's my name?*, *Where does Mina live?*, `내 여동생은 어디 살아?`."
-    question = _asked_by_self(question)
+    question = _IN_A_YEAR.sub("", _asked_by_self(question))
     out = [("user", relation) for relation in asked_relations(question, alone=True)]
     for relation, pattern in _ASKED_OF:
         if m := pattern.search(question):

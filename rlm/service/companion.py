@@ -34,13 +34,14 @@ from ..core.settings import Settings
 from ..core.text import clip, split_sentences, tokens, valid_text
 from ..federation.aggregation import GAIN, FederatedBandit, judge_shared
 from ..federation.update import SHAPES, Array, FeedbackExample
-from ..search.candidates import LATER
+from ..search.candidates import LATER, LIKELY
+from ..search.query_features import past_moment
 from ..search.explainer import FLOOR
 from .input_parsing import MAX_K, read_k, read_list, read_turn
 from .memory_context import MemoryContext
 from .reader import MemoryReader
 from .results import History, Hit, SearchResults, memory_dict
-from .searcher import LIKELY, MemorySearcher, SearchRequest, stating_facts
+from .searcher import MemorySearcher, SearchRequest, stating_facts
 from .writer import MemoryWriter
 from ..store.filters import Filters
 from ..store.records import RECALLED, Event, MemoryRecord, new_record, read_count, stored_id
@@ -194,9 +195,10 @@ def _with_facts(ctx: MemoryContext,  # the open store
                 found: list[tuple[MemoryRecord, float]],  # memories with their relevance
                 apart_from: str | None,  # session whose turns are left out; None: none is
                 ) -> list[tuple[MemoryRecord, float]]:
-    "Return what a search found, after the memories that state a current fact that the question asks for."
+    "Return what a search found, after the memories that state a fact that the question asks for, current or of the time it names."
     asked = [("user", relation) for relation in asked_relations(query)]  # what a whole question asks for, a search has found
-    first = [r for r in stating_facts(ctx, asked, FEW, {r.seq: r for r, _ in found}) if apart_from is None or r.session != apart_from]
+    there, at = {r.seq: r for r, _ in found}, past_moment(query, ctx.clock.now())
+    first = [r for r in stating_facts(ctx, asked, FEW, there, at) if apart_from is None or r.session != apart_from]
     ids = {r.id for r in first}
     return [(r, 1.0) for r in first] + [(r, w) for r, w in found if r.id not in ids]
 

@@ -10,11 +10,10 @@ import pytest
 from rlm.companion import pair_judge
 from rlm.companion.pair_judge import ENDED, STANDS_OUT, PairReader, pair_reader
 from rlm.core.clock import ManualClock
-from rlm.search.candidates import LATER
+from rlm.search.candidates import LATER, LIKELY
 from rlm.search.embedding import worker
 from rlm.search.embedding.base import choose_embedder
 from rlm.service.memory import Memory
-from rlm.service.searcher import LIKELY
 
 UPDATES = [("My brother lives in Cardiff.", "Owen's got himself a houseboat in Bristol, my brother the sailor.",
             "Where does my brother live?"),
@@ -243,3 +242,18 @@ def test_what_later_notes_stand_beside_is_still_found_first(language: str, e5: o
                 for text, question in EVERYDAY[language][at:at + size]:
                     asked, first = asked + 1, first + (memory.search(question)[0].text == text)
     assert first >= asked - 1
+
+
+def test_a_weak_link_lifts_nothing_that_the_question_is_not_about(memory: Memory) -> None:
+    "A newer note that was linked by little stood above the answer, whatever was asked."
+    told = ["My favourite colour is green.", "The parking permit number is 7714.", "Our cat is called Miso.", "My shoe size is 43."]
+    ids = [memory.write(text).id for text in told]
+    new = memory.write("My doctor switched me from ramipril to candesartan.", valid_from="2026-03-01T00:00:00Z").id
+    assert memory.embeddings.worker.wait(60)
+    for id in ids:
+        memory.link(id, new, LATER, LIKELY / 2)
+    asked = "What is my favorite color?", "What is the permit number?", "What is the cat called?", "What is my shoe size?"
+    for question, id in zip(asked, ids, strict=True):
+        assert memory.search(question)[0].id == id, question
+    memory.link(ids[0], new, LATER, LIKELY)
+    assert memory.search("What is my favorite color?")[0].id == new  # the control: a likely one does

@@ -44,7 +44,8 @@ _COLUMNS = ("seq", "place", "subject", "relation", "value", "subject_key", "rela
             "alone", "valid_from", "valid_to")
 _SELECT = f"SELECT {', '.join('f.' + c for c in _COLUMNS)} FROM facts f JOIN memories m ON m.seq = f.seq"
 RELATED = 200  # latest facts of a subject and relation that a new one is compared with: what somebody likes may be told without end
-_CURRENT = "f.valid_to IS NULL AND m.status IN ('hot', 'ltm') AND m.kind = 'block'"
+_KEPT = "m.status IN ('hot', 'ltm') AND m.kind = 'block'"
+_CURRENT = f"f.valid_to IS NULL AND {_KEPT}"
 
 
 def _fact(row: tuple) -> Fact:  # type: ignore[type-arg]
@@ -108,10 +109,14 @@ class FactTable:
               namespace: str,      # the partition
               subject_key: str,    # normal form of a subject
               relation_key: str,   # normal form of a relation
+              at: datetime | None = None,  # a past moment; None: the present
               ) -> list[Fact]:     # in the order they were stored
-        "Return the current facts that name a subject and a relation."
-        return self._found(f"f.namespace = ? AND f.subject_key = ? AND f.relation_key = ? AND {_CURRENT}",
-                           (namespace, subject_key, relation_key))
+        "Return the facts that name a subject and a relation and are current, or were true at a past moment."
+        asked, named = "f.namespace = ? AND f.subject_key = ? AND f.relation_key = ?", (namespace, subject_key, relation_key)
+        if at is None:
+            return self._found(f"{asked} AND {_CURRENT}", named)
+        then = f"f.valid_from <= ? AND (f.valid_to IS NULL OR f.valid_to > ?) AND {_KEPT}"
+        return self._found(f"{asked} AND {then}", (*named, to_iso(at), to_iso(at)))
 
     def related(self,
                 namespace: str,           # the partition

@@ -1,0 +1,52 @@
+"""A question about the past finds what has ended since, first what was true at the time that it names."""
+from datetime import UTC, datetime
+
+import pytest
+
+from rlm import Memory
+from rlm.core.clock import ManualClock
+from rlm.search.query_features import asks_before, past_moment
+
+SAID = [("I live in London.", "2020-01-03"), ("I moved to Leeds.", "2022-01-03"), ("I moved to Bristol.", "2025-06-10"),
+        ("I work at Acme.", "2024-02-05"), ("I started at Globex.", "2025-08-05"), ("Jonas lives in Oslo.", "2024-05-05"),
+        ("Jonas moved to Bergen.", "2025-05-05"), ("My sister is a nurse.", "2021-01-01"), ("My sister is a teacher now.", "2025-01-01"),
+        ("제 동생은 부산에 살아요.", "2023-01-01"), ("동생이 서울로 이사했어요.", "2025-02-01"), ("The kettle is blue.", "2025-03-01")]
+
+
+@pytest.fixture
+def memory() -> Memory:
+    found = Memory(":memory:", embedder="none", clock=ManualClock("2026-01-05"))
+    for text, day in SAID:
+        found.write(text, valid_from=f"{day}T00:00:00Z")
+    return found
+
+
+@pytest.mark.parametrize(("question", "first"), [
+    ("Where did I live in 2021?", "I live in London."), ("Where did I live in March 2025?", "I moved to Leeds."),
+    ("Where did I live in December 2025?", "I moved to Bristol."), ("Where do I live?", "I moved to Bristol."),
+    ("Where did I work in 2024?", "I work at Acme."), ("Where do I work?", "I started at Globex."),
+    ("Where did Jonas live in 2024?", "Jonas lives in Oslo."), ("Where does Jonas live?", "Jonas moved to Bergen."),
+    ("What was my sister's job in 2022?", "My sister is a nurse."), ("2024년에 동생은 어디 살았어?", "제 동생은 부산에 살아요."),
+    ("동생은 어디 살아?", "동생이 서울로 이사했어요.")])
+def test_what_was_true_at_the_time_is_first(memory: Memory, question: str, first: str) -> None:
+    assert memory.search(question)[0].text == first
+
+
+def test_what_has_ended_is_found_by_a_question_about_the_past_only(memory: Memory) -> None:
+    old = {"I live in London.", "I moved to Leeds."}
+    assert old & {h.text for h in memory.search("Where did I live before?")}
+    assert not old & {h.text for h in memory.search("Where do I live?")}
+    assert "I moved to Leeds. (no longer true: residence Leeds" in memory.context("Where did I live in 2023?").text
+
+
+def test_a_question_about_the_past_is_known_by_its_words_or_by_its_tense_and_a_year() -> None:
+    past = "Where did I live before?", "What was the rent in 2024?", "2024년에 어디 살았어?", "이사하기 전 집은?", "대학 시절 별명은?"
+    assert all(map(asks_before, past))
+    for question in ("Where do I live?", "What is the plan for 2027?", "What did she say?", "2027년 계획이 뭐야?"):
+        assert not asks_before(question), question
+
+
+def test_the_moment_of_a_question_is_the_end_of_what_it_names_if_that_is_over() -> None:
+    now = datetime(2026, 1, 5, tzinfo=UTC)
+    ends = {"in March 2025": "2025-03-31", "in 2024": "2024-12-31", "2023년 12월에": "2023-12-31", "in 2026": "None", "in May": "None"}
+    assert {text: str(past_moment(text, now))[:10] for text in ends} == ends
