@@ -61,8 +61,8 @@ nightly: $(VENV)/.installed-dev  ## what takes longer: loops of kills, crowds of
 	@$(PY) -m pytest -n 2 --dist loadfile --durations 15 -m "nightly and not heavy" $(PYTEST_ARGS)
 
 ADAPTERS := $(VENV)-adapters
-adapters: $(ADAPTERS)/.installed  ## the adapters against the real frameworks, in an environment of their own (some 300 MB)
-	@PYTHONPATH=. $(ADAPTERS)/bin/python -m pytest -q tests/adapters -p no:cacheprovider $(PYTEST_ARGS)
+adapters: $(ADAPTERS)/.installed  ## the adapters against the real frameworks, in an environment of their own (some 870 MB)
+	@PYTHONPATH=. $(if $(PYTEST_ARGS),,RLM_RECORD=adapters) $(ADAPTERS)/bin/python -m pytest -q tests/adapters -p no:cacheprovider $(PYTEST_ARGS)
 
 $(ADAPTERS)/.installed: settings.ini
 	@$(PYTHON) -m venv $(ADAPTERS)
@@ -72,7 +72,7 @@ $(ADAPTERS)/.installed: settings.ini
 
 CREWAI := $(VENV)-crewai
 crewai: $(CREWAI)/.installed  ## the adapter of CrewAI, whose pins want an environment of their own (about 1 GB)
-	@CREWAI_DISABLE_TELEMETRY=true OTEL_SDK_DISABLED=true PYTHONPATH=. $(CREWAI)/bin/python -m pytest -q tests/adapters/test_crewai.py \
+	@CREWAI_DISABLE_TELEMETRY=true OTEL_SDK_DISABLED=true PYTHONPATH=. $(if $(PYTEST_ARGS),,RLM_RECORD=crewai) $(CREWAI)/bin/python -m pytest -q tests/adapters/test_crewai.py \
 	  tests/adapters/test_page.py -p no:cacheprovider $(PYTEST_ARGS)
 
 $(CREWAI)/.installed: settings.ini
@@ -80,7 +80,7 @@ $(CREWAI)/.installed: settings.ini
 	@$(CREWAI)/bin/pip install -q . crewai pytest hypothesis
 	@touch $@
 
-heavy: $(VENV)/.installed-dev  ## what takes hours or other projects' packages; not part of CI
+heavy: $(VENV)/.installed-dev adapters crewai  ## what takes hours or other projects' packages; not part of CI
 	@$(PY) -m pytest --durations 15 -m heavy $(PYTEST_ARGS)
 
 check: $(VENV)/.installed-dev  ## style, types, drift between package, notebooks and README, documented names

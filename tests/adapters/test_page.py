@@ -33,7 +33,7 @@ def test_an_example_runs(example: Path, tmp_path: Path) -> None:
     names = r"^from (langgraph|agents|anthropic|crewai|llama_index|google\.adk|agent_framework|pydantic_ai_harness)"
     for name in re.findall(names, text, re.M):
         if not installed(name):
-            pytest.skip(f"needs {name}: make adapters")
+            pytest.skip(f"needs {name}: make {'crewai' if name == 'crewai' else 'adapters'}")
     env = os.environ | {"RLM_EMBEDDER": "none", "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, example], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

@@ -135,7 +135,7 @@ def test_a_container_starts_stops_starts_again_and_survives_a_restore(tmp_path: 
 
 
 @pytest.mark.nightly
-@pytest.mark.skipif(CADDY is None, reason="caddy is not installed")
+@pytest.mark.skipif(CADDY is None, reason="needs caddy: apt install caddy, or its binary on the path")
 def test_the_proxy_serves_tls_and_waits_for_a_server_that_restarts(tmp_path: Path) -> None:
     port, front = free_port(), free_port()
     options = f"admin off\n\thttp_port {free_port()}\n\thttps_port {front}\n\tskip_install_trust"
@@ -219,7 +219,7 @@ def test_the_compose_file_of_postgresql_starts_what_there_is_in_order() -> None:
 UNITS = ("rlm.service", "rlm-backup.service", "rlm-backup.timer")
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze: apt install systemd")
 def test_systemd_takes_the_units_and_finds_them_hardened(tmp_path: Path) -> None:
     for name in UNITS:
         (tmp_path / name).write_text((DEPLOY / name).read_text(encoding="utf-8").replace("/opt/rlm/bin/rlm", str(BIN / "rlm")))

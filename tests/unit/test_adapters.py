@@ -1,6 +1,8 @@
 "What adapters do without their framework: a sentence says how to get it, and a history that is handed over again is kept once."
 import importlib
+import json
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +28,18 @@ def test_an_adapter_says_how_its_framework_is_installed(module: str, monkeypatch
         importlib.import_module(f"rlm.adapters.{module}")
     assert str(missing.value).endswith(f"needs the package {package}, which is not installed. Install it with: pip install {brings}")
     assert isinstance(missing.value, ImportError)  # what a program tries an optional import with
+
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("part", ["adapters", "crewai"])
+def test_the_page_names_the_frameworks_of_the_last_run_and_none_failed(part: str) -> None:
+    ran = json.loads((ROOT / "tests" / "adapters" / "results.json").read_text(encoding="utf-8"))[part]
+    page = (ROOT / "docs" / "adapters.md").read_text(encoding="utf-8").partition("## What to know")[2].lower()
+    assert ran["passed"] and not ran["failed"] and ran["versions"]
+    assert [name for name in ran["versions"] if name not in page] == []
+    assert all(f"make {other}" in why for other in {"adapters", "crewai"} - {part} for why in ran["skipped"])
 
 
 HISTORY = [("user", "Do you like tea?"), ("assistant", "Yes."), ("user", "And coffee?"), ("assistant", "Yes.")]

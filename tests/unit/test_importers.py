@@ -332,7 +332,7 @@ def test_a_note_has_the_tags_and_the_date_of_its_header(tmp_path: Path) -> None:
         ("chatgpt", "[1]", InvalidInput),
         ("claude", '[{"name": "no id"}]', InvalidInput),
         ("mem0", "5", InvalidInput),
-        ("jsonl", '{"text": "a"}\n[', InvalidInput),
+        ("jsonl", '{"text": "a"\n[', InvalidInput),
         ("jsonl", "[]", InvalidInput),
         ("kakaotalk", "안녕", InvalidInput),
         ("nothing", "", InvalidInput),
@@ -346,6 +346,46 @@ def test_what_is_no_export_is_refused_with_a_sentence(tmp_path: Path, format: st
         list(read_export(tmp_path / "nowhere", "chatgpt"))
     with pytest.raises(NotFound):
         list(read_export(tmp_path, "claude"))
+
+
+def test_a_line_that_cannot_be_read_is_named_and_the_others_are_stored(tmp_path: Path) -> None:
+    lines = ['{"text": "Mina likes tea.", "date": "2026-01-02"}', '{"content": "The roof\u2028leaks.", "metadata": {"room": "attic"}}',
+             '{"text": "broken', '{"text": "x", "owner": 1}', '{"text": "x", "user_id": "al"}', '{"messages": 5}',
+             '{"memory": "The tap drips.", "time": 1767312000}']
+    (tmp_path / "f.jsonl").write_text("\ufeff" + "\n".join(lines) + "\n", encoding="utf-8")
+    db = ["--db", str(tmp_path / "m.db")]
+    done = CliRunner().invoke(main, ["import", str(tmp_path / "f.jsonl"), *db, "--later"])
+    assert done.exit_code == 0 and [line.partition(":")[0] for line in done.stderr.splitlines()] == [
+        f"refused f.jsonl, line {n}" for n in (3, 4, 5, 6)]
+    assert "A person's memories are a namespace of their own" in done.stderr
+    with Memory(tmp_path / "m.db", embedder="none") as memory:
+        kept = {m.text: (str(m.valid_from.date()), m.extra) for m in memory.list(k=9)}
+        assert kept.keys() == {"Mina likes tea.", "The roof\u2028leaks.", "The tap drips."}
+        assert kept["Mina likes tea."][0] == kept["The tap drips."][0] == "2026-01-02"
+        assert kept["The roof\u2028leaks."][1] == {"room": "attic"}
+
+
+def test_a_conversation_that_cannot_be_read_is_named_and_the_others_are_stored(tmp_path: Path) -> None:
+    (tmp_path / "conversations.json").write_text(json.dumps([{"title": "Cut", "mapping": None}, *CHATGPT]), encoding="utf-8")
+    with Memory(":memory:", embedder="none") as memory:
+        report = import_export(memory, tmp_path, "chatgpt", progress=False)
+        assert report.added == 2 and list(report.refused) == ["conversations.json, conversation 1"]
+
+
+def test_what_people_say_of_themselves_is_proposed_where_it_is_asked_for(tmp_path: Path) -> None:
+    said = [("2023-01-02", "I live in Seoul. Can you help me with a letter?"), ("2026-02-02", "I moved to Busan."),
+            ("2026-02-03", "나는 땅콩 알레르기가 있어. 저녁 추천해 줘.")]
+    talks = [{"id": at, "messages": [{"role": "user", "content": words, "created_at": at},
+                                     {"role": "assistant", "content": "You live in Oslo. Right?"}]} for at, words in said]
+    (tmp_path / "talks.jsonl").write_text("\n".join(map(json.dumps, talks)), encoding="utf-8")
+    db = ["--db", str(tmp_path / "m.db"), "--json"]
+    for facts, (added, proposed) in ((), (6, 0)), (("--facts",), (0, 2)), (("--facts",), (0, 0)):
+        told = json.loads(CliRunner().invoke(main, ["import", str(tmp_path / "talks.jsonl"), "--later", *facts, *db]).stdout)
+        assert (told["added"], told["proposed"]) == (added, proposed), facts
+    waiting = json.loads(CliRunner().invoke(main, ["review", "waiting", *db]).stdout)
+    assert [(w["text"], w["source"]["turn"]) for w in waiting] == [("나는 땅콩 알레르기가 있어.", "jsonl-2026-02-03-0")]
+    ended = json.loads(CliRunner().invoke(main, ["memory", "list", "--ended", *db]).stdout)
+    assert [(m["text"], m["valid_from"][:10]) for m in ended] == [("I live in Seoul.", "2023-01-02")], "it was so before the move"
 
 
 def test_secrets_are_taken_out_and_a_blank_memory_is_told_of(tmp_path: Path) -> None:
