@@ -568,7 +568,7 @@ class ForeignReport:
         return {name: getattr(self, name) for name in self.__dataclass_fields__} | {"refused": dict(self.refused)}
 
     def __repr__(self) -> str:
-        rows = [(_LABELS.get(name, name), f"{getattr(self, name):,}") for name in _COUNTS]
+        rows = [(_LABELS.get(name, name), f"{getattr(self, name):,}") for name in _COUNTS if name != "proposed" or self.proposed]
         return f"from {self.format}\n" + text_table(("", "count"), [*rows, ("refused", f"{len(self.refused):,}")])
 
 

@@ -1,4 +1,4 @@
-"""What passed against which releases is kept beside the tests, in `results.json`: `make adapters` and `make crewai` name their part of it."""
+"""What passed against which releases is kept in `results.json`: `make adapters` and `make crewai` each write their part of it."""
 
 import json
 import os
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).with_name("results.json")
-PACKAGES = {"langgraph", "langgraph-checkpoint-conformance", "openai-agents", "claude-agent-sdk", "anthropic", "llama-index-core", "google-adk",
-            "agent-framework-core", "pydantic-ai-harness", "crewai"}
+PACKAGES = {"langgraph", "langgraph-checkpoint-conformance", "openai-agents", "claude-agent-sdk", "anthropic", "llama-index-core",
+            "google-adk", "agent-framework-core", "pydantic-ai-harness", "crewai"}
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
