@@ -83,8 +83,8 @@ def started(folder: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
-    "Wait until somebody listens there."
-    end = monotonic() + 120
+    "Wait until somebody listens there, or the process has ended; a machine that does much else takes minutes."
+    end = monotonic() + 900
     while True:
         with socket.socket() as s:
             if not s.connect_ex(("127.0.0.1", port)):
