@@ -53,15 +53,15 @@ class ForeignMemory:
     id: str  # the program's own id, or a digest of the text
     fields: Mapping[str, Any]  # text, valid_from, tags, extra …; an id, if it is to be kept
     links: tuple[Mapping[str, Any], ...] = ()  # links to other memories of the export: target, relation, weight
-    place: str = ""  # where it stands in the export, such as `facts.jsonl, line 3`; empty: its id tells
+    place: str = ""  # place in the export, such as `facts.jsonl, line 3`; empty: its id tells
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadablePart:
     "A part of an export that can't be read, while others can."
 
-    place: str  # where it stands in the export
-    reason: str  # why it can't be read
+    place: str  # place in the export
+    reason: str  # cause, as a sentence
 
 
 Foreign = ForeignConversation | ForeignMemory | UnreadablePart
@@ -371,7 +371,7 @@ def _own_names(given: Mapping[str, Any],  # a memory as another program writes i
 
 
 def _json_line(line: str,   # an object with a memory's fields, or a conversation's messages
-               place: str,  # where it stands
+               place: str,  # place in the export, such as `facts.jsonl, line 3`
                ) -> Foreign:
     try:
         given = json.loads(line)
@@ -435,7 +435,7 @@ def _listed(given: Any, name: str, what: str) -> list[Mapping[str, Any]]:
     return found
 
 
-def _readable_parts(parts: Iterable[tuple[str, Any]],  # where each part stands, and the part
+def _readable_parts(parts: Iterable[tuple[str, Any]],  # place of each part, and the part
                     read: Callable[[Any, str], Foreign],  # reads a part, given where it stands
                     ) -> Iterator[Foreign]:
     "Read each part; one that can't be read is named, and the others are read. Raises what the first raised where none can be."
