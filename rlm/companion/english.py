@@ -154,7 +154,7 @@ def grammar() -> Grammar:
 
 # %% ../../nbs/85_companion/02_english.ipynb #c9350e9d
 _SHORT = tuple((ending, re.compile(short), long) for ending, short, long in (
-    ("'m", r"\b([Ii])'m\b", r"\1 am"), ("'ve", r"\b([Ii]|[Ww]e|[Tt]hey|[Yy]ou)'ve\b", r"\1 have"),
+    ("'s been", r"'s been\b", " has been"), ("'m", r"\b([Ii])'m\b", r"\1 am"), ("'ve", r"\b([Ii]|[Ww]e|[Tt]hey|[Yy]ou)'ve\b", r"\1 have"),
     ("'re", r"\b([Ww]e|[Tt]hey|[Yy]ou)'re\b", r"\1 are"), ("'s", r"\b([Hh]e|[Ss]he|[Ii]t|[Ww]ho|[Tt]hat)'s\b", r"\1 is"),
     ("n't", r"\b(is|are|was|were|do|does|did|has|have|had)n't\b", r"\1 not"),
     ("'s ", r"(?<=\w)'s (?=(?:\w+ing|\w+ed|not|now|an?|the)\b)", " is ")))
@@ -192,6 +192,8 @@ _LIVING = (r"(?:[a-z][\w-]* )*(?:husband|wife|partner|boyfriend|girlfriend|daugh
            r"uncle|cousin|niece|nephew|friend|boss|manager|colleague|neighbou?r|assistant|flatmate|roommate|dog|cat|puppy|kitten|baby|twin|kid)s?")
 _PERSON_NAMED = re.compile(rf"{_LIVING} (?P<n>[A-Z][\w-]+(?: [A-Z][\w-]+)?)")  # my daughter Isla
 _THING = re.compile(rf".*'s (?!{_LIVING}$).+")  # *user's locker*, which has no age in years
+_UNTOLD = re.compile(r"(?:his|her|their) ", re.I)  # *Her flight*: whose is not told
+_PRONOUN = re.compile(r"(he|she|it)(?: (?:just|now|actually|recently))?$", re.I)
 _LAST_PRONOUN = re.compile(r"[ ,](?:i|we|you|they|he|she|it)$", re.I)
 
 
@@ -234,7 +236,7 @@ def named_subject(words: str,    # the subject as it is written
     words = words.strip(" ,")
     if words.lower() in ("i", "me", "we"):
         return speaker
-    if not words or grammar().pronoun.fullmatch(words):
+    if not words or grammar().pronoun.fullmatch(words) or _UNTOLD.match(words):
         return None
     m = _OWN.match(words)
     if m and (name := _PERSON_NAMED.fullmatch(m[1])):
@@ -337,6 +339,14 @@ def _personal(subject: str, p: Predicate) -> Statement | None:
     return Statement(subject, w.relation, value, w.single, denied, w.sense == "ends" or p.ended, p.instead_of)
 
 
+def _habit(subject: str, p: Predicate) -> Statement | None:
+    "A statement of what somebody does, without an object: *I smoke*, *She does not drive*; its value is the noun, as in *gave up smoking*."
+    if p.ended and (m := _HABIT_NOUN.match(p.words)):
+        return Statement(subject, "habit", m["h"], ended=True)  # *stopped smoking*
+    m = _HABIT.match(p.words)
+    return Statement(subject, "habit", _HABITS[m["h"]], False, p.negated, p.ended, p.instead_of) if m else None
+
+
 def _given_up(subject: str, p: Predicate) -> Statement | None:
     "A statement that something was sold, given away, cancelled or given up, or that a working life is over."
     if p.words.partition(" ")[0].lower() not in _CHANGE_VERBS:
@@ -418,6 +428,12 @@ _PAST_STATE = re.compile(r"(?:was|were|lived|worked|studied|owned|drove|spoke|wo
 _STATE = re.compile(r"(?:married|engaged|employed|based|allergic|addicted|used) (?:to|at|by|in)\b")  # states that may be over
 _ANOTHERS = re.compile(r"(?:his|her|their|your|[A-Z]?\w+'s) ")
 _ROLE_AT = re.compile(r"(?P<o>.+?) (?:at (?:the )?|(?:for|with) (?:the )?(?=[A-Z]))(?P<e>.+)$")  # *paramedic for Nova Health*
+_HABITS = {"smoke": "smoking", "vape": "vaping", "drink": "drinking", "drive": "driving", "run": "running", "jog": "jogging",
+           "meditate": "meditating"}  # verbs of what somebody does without an object, with their nouns
+_HABIT = re.compile(  # *smoke*, *smokes a pack a day*; not *drinks tea*
+    rf"(?P<h>{'|'.join(_HABITS)})s?(?: (?:an? (?:pack|lot|bit|little)|\d+|every|each|daily|twice|once|on |in the|at |sometimes|"
+    r"occasionally|regularly|most)\b.*)?$")
+_HABIT_NOUN = re.compile(rf"(?:have |has )?(?P<h>{'|'.join(_HABITS.values())})(?: (?:in|last|this|at|on|when|after|because)\b.*)?$")
 _CALL_ME = re.compile(r"(?:(?:please|just|you can) )*call me (?P<v>.+)$", re.I)
 
 
@@ -432,6 +448,7 @@ def _is_over(subject: str, speaker: str, p: Predicate) -> bool:
 
 def english_statements(sentence: str,          # one sentence
                        speaker: str = "user",  # speaker, whom *I* and *my* mean
+                       pronouns: bool = False,  # whether *he*, *she* and *it* are subjects, for a caller that knows whom they mean
                        ) -> list[Statement]:
     "Return the facts that an English sentence states; questions, conditions, plans, guesses and other people's words state none."
     out: list[Statement] = []
@@ -443,6 +460,8 @@ def english_statements(sentence: str,          # one sentence
             continue
         parts = split_clause(clause)
         subject = named_subject(parts[0], speaker) if parts else None
+        if parts and pronouns and (m := _PRONOUN.match(parts[0])):
+            subject = m[1].lower()
         if parts is None or subject is None:
             continue
         for words in (_AND_THEN if subject == speaker else _AND_ALSO).split(parts[1]):
@@ -450,7 +469,7 @@ def english_statements(sentence: str,          # one sentence
             p = replace(p, ended=True, negated=False) if _is_over(subject, speaker, p) else p
             if (over := _given_up(subject, p)) and (_NEGATION.match(words) or parts[0].endswith((" never", " not"))):
                 continue  # *I never quit squash*
-            found = over or _change(subject, p) or _personal(subject, p) or _by_grammar(subject, p)
+            found = over or _habit(subject, p) or _change(subject, p) or _personal(subject, p) or _by_grammar(subject, p)
             if found is None or found.value.lower() in _NO_VALUES or _VERB_FIRST.match(found.value):
                 continue
             if (tail := _TAIL.search(found.value)) and tail.start():
@@ -469,6 +488,7 @@ def english_statements(sentence: str,          # one sentence
 
 # %% ../../nbs/85_companion/02_english.ipynb #sp000002
 _LETTERS = re.compile(r"\w+")
+_CORRECT = "correction no actually wait sorry oops mean meant"  # words of which one begins a correction of a bare value
 
 
 @cache
@@ -480,7 +500,7 @@ def _cue_lists() -> tuple[tuple[str, ...], frozenset[str], frozenset[str]]:
                *_CHANGE_VERBS)
     past = [w.strip() for w in alternatives(_PAST_STATE.pattern[3:-2])]
     whole = [opening for opening in english_openings() if " " in opening]  # their first word is all of a word
-    words = frozenset(phrase.split()[0] for phrase in (*phrases, *past, *whole))
+    words = frozenset(phrase.split()[0] for phrase in (*phrases, *past, *whole, *_HABITS, *(f"{h}s" for h in _HABITS), *_CORRECT.split()))
     return tuple(set(english_openings()) - set(whole)), words, g.ended.cues | _NO_LONGER.cues | _NOT_THAT.cues
 
 

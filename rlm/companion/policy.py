@@ -123,7 +123,7 @@ def importance(turn: str,  # words that were said
     if not {"personal", "emotion"} & parts.keys() and states_fact(own):
         parts["personal"] = WEIGHTS["personal"]
     if shows("laughter", turn, languages):  # a joke where nothing is told that could be true
-        told = "personal" in parts or any(shows(sign, own, languages) for sign in ("edit", "milestone")) or states_fact(own)
+        told = "personal" in parts or any(shows(sign, own, languages) for sign in ("edit", "milestone", "memo")) or states_fact(own)
         flags["unreal"] |= not told or own != turn
     words = turn.split()
     if len(words) >= 3 and len(set(tokens(turn))) >= DENSE * len(words):
@@ -228,7 +228,8 @@ CONFIDENCE = 3.0  # expected reward for each step of importance above `MIDDLE`; 
 SUREST = 0.5  # expected reward at most before anything was learned: at 1, blame could never move a decision below the other one
 _ASKS = "a question that states nothing"
 FINAL = ("small talk", "a secret", "it asks to be remembered",  # reasons that the model of turns does not touch
-         "it changes what is planned", "it changes a life")
+         "it changes what is planned", "it changes a life", "it asks to forget", "a thing and its value")
+_SIGNS = "forget", "memo", "request", "wish", "edit", "milestone", "lasting", "detail", "hearsay"
 VOTE = 0.5  # weight of the patterns' decision beside the model's output, which is 1 for yes and -1 for no
 DETAIL = 0.2  # importance that a statement with a person, number, day or wish for how things are done has besides
 
@@ -358,7 +359,7 @@ class MemoryPolicy:
         if self.embed is not None:
             state = np.concatenate([self.embed(turn[:MOST_CHARACTERS] or " "), state])
         start = unquoted(turn[:MOST_CHARACTERS].strip())
-        said = {sign for sign in ("request", "wish", "edit", "milestone", "lasting", "detail", "hearsay") if shows(sign, start, spoken)}
+        said = {sign for sign in _SIGNS if shows(sign, start, spoken)}
         if (found.question or "request" in said) and tells(start, spoken):
             said.add("tells")
         clause = _LAST_CLAUSE.split(start)[-1] if "tells" in said else start
@@ -400,6 +401,8 @@ class MemoryPolicy:
         clean = screen(turn[:MOST_CHARACTERS], True)
         if (clean.secrets or shows("secret", clean.text)) and not (found.explicit and not _SECRET_VALUE.search(clean.text)):
             return False, FINAL[1]
+        if "forget" in said:
+            return False, FINAL[5]
         if found.unreal and not found.explicit:
             return False, "a joke, wish, case or quotation, not a fact"
         if found.explicit and (not found.question or "personal" in found.parts):
@@ -412,6 +415,8 @@ class MemoryPolicy:
             return True, FINAL[3]
         if "milestone" in said and not found.question:
             return True, FINAL[4]
+        if "memo" in said and not found.question:
+            return True, FINAL[6]
         if found.question:
             return ("tells" in said), "a question that states something, too" if "tells" in said else _ASKS
         if "request" in said:

@@ -17,7 +17,7 @@ from typing import Any
 
 from .english import may_end_facts
 from .statement import POSSESSION, Statement, language_data, normal_value, relation_of
-from .statements import text_facts
+from .statements import corrects, text_facts, value_in_place
 from ..core.guard import may_overrule
 from ..store.records import Edge, Event, MemoryRecord, version_time
 from ..store.sqlite.facts import Fact, FactTable
@@ -62,7 +62,13 @@ def _model_statements(record: MemoryRecord,  # a memory, stored or not
 @cache
 def _endable() -> frozenset[str]:
     "The relations of which a fact is kept, though it denies and ends nothing: those of the table, and what one *has*, *owns* or *plays*."
-    return frozenset({*language_data("relations"), *language_data("en")["held"].split()})
+    return frozenset({*language_data("relations"), *language_data("en")["held"].split(), "go to", "goes to"})
+
+
+_PRONOUNS = {"he": "she", "she": "he", "it": ""}  # subjects that a store tells, with the pronoun of the other gender
+_SWITCHED = frozenset({"switched to", "changed to"})  # what is left is what the older value has the same noun for
+_KIN = {"she": r"(?:sister|mother|mom|mum|wife|girlfriend|daughter|aunt|niece|grandmother|grandma|granddaughter|fiancée)$",
+        "he": r"(?:brother|father|dad|husband|boyfriend|son|uncle|nephew|grandfather|grandpa|grandson|fiancé)$"}
 
 
 def facts_of(record: MemoryRecord,  # a memory, stored or not
@@ -73,8 +79,9 @@ def facts_of(record: MemoryRecord,  # a memory, stored or not
     if record.kind != "block" or record.role not in (None, "user") or is_kept_as_given(record) or not (
             record.provenance.get("facts") or may_end_facts(record.text)):
         return MemoryFacts((), ())
-    found = text_facts(record.text, speaker_of(record))
-    kept = [s for s in found.statements if s.single or s.negated or s.ended or s.instead_of or s.relation in _endable()]
+    found = text_facts(record.text, speaker_of(record), pronouns=True)
+    kept = [s for s in found.statements if s.relation in _endable() or s.relation in _SWITCHED
+            or ((s.single or s.negated or s.ended or s.instead_of) and s.subject not in _PRONOUNS)]
     told = {(s.key[0], normal_value(s.value)) for s in kept}  # by the grammar, whose names of relations are always the same
     added = [s for s in _model_statements(record) if (s.key[0], normal_value(s.value)) not in told]
     kept += added
@@ -110,6 +117,16 @@ def other_part_of_time(a: str,  # a moment in normal form: `monday`, `3시`
     return set(parts) == {(True, False), (False, True)}
 
 
+_HOW_OFTEN = re.compile(r" (?:every|each|daily|twice|once|a lot|all day|in the|at|on|with|for|after|before|when|while|from)\b")
+
+
+def _habitual(value: str,  # value of a habit, in normal form: `coffee every morning`
+              of: str,     # thing that is given up: `coffee`
+              ) -> bool:
+    "Return whether a value names a thing and says besides only how often, when or with what: `coffee every morning`, not `coffee cake`."
+    return value.startswith(of) and _HOW_OFTEN.match(value[len(of):]) is not None
+
+
 _HAD = frozenset({"have", "has", "own", "owns", "vehicle", "pet", "use"})  # relations that are over when a thing is sold or given away
 
 
@@ -131,7 +148,8 @@ def ends(new: Fact,                         # a newer fact
         return related and new.single and old.single and not apart
     if affirmed != was_affirmed:
         any_relation = (new.ended or old.ended) and "" in (new.relation_key, old.relation_key)
-        return same and (related or any_relation or (gone and old.relation_key in _HAD))
+        exact = new.value_key == old.value_key or (new.ended and _habitual(old.value_key, new.value_key))
+        return (same and related) or (exact and any_relation) or (same and gone and old.relation_key in _HAD)
     return False
 
 # %% ../../nbs/85_companion/05_supersession.ipynb #df478989
@@ -189,7 +207,7 @@ class FactKeeper:
              ) -> list[Retirement]: # among them the memory itself, if newer statements were stored before it
         """Store the facts of a memory; end the older ones that they contradict. What nobody has confirmed does not end what a person has
         accepted: it is disputed. Raises what the transaction raises."""
-        complete = self._with_subjects(record.namespace, found)
+        complete = self._with_subjects(record, found)
         borrowed, found = complete is not found, complete
         if not found.facts:
             return []
@@ -205,7 +223,9 @@ class FactKeeper:
                     if not self._may_end(record, other):
                         accepted[other.seq] = _reason(other, fact)
                     else:
+                        back = self._taken_back(fact, other)
                         self.facts.end([other], max(fact.valid_from, other.valid_from + _MOMENT), record.seq)
+                        self._reopen(tx, back, now)
                         touched |= {} if borrowed else {other.seq: _reason(other, fact)}  # its words name the subject
                 elif ends(other, fact):
                     end = min(end or other.valid_from, other.valid_from)
@@ -215,24 +235,89 @@ class FactKeeper:
         over = self._retire(tx, touched, record, now)
         return over + self._dispute(tx, accepted, record, now) if accepted and record.seq not in touched else over
 
-    def _with_subjects(self, namespace: str, found: MemoryFacts) -> MemoryFacts:
-        """Give corrections without a subject that of the fact they correct, and its relation: the one among the facts stored last that has
-        the old value. Where there is none, or several, they are left out."""
-        if all(fact.subject_key for fact in found.facts):
-            return found
+    def _taken_back(self, fact: Fact, other: Fact) -> list[Fact]:
+        "The facts that a fact had ended which is now corrected to them: *7:15*, *Correction: 9:40*, *No wait, 7:15 was right*."
+        return [f for ended in self.facts.ended_by([other.seq]).values() for f in ended if f.value_key == fact.value_key
+                and (f.subject_key, f.relation_key) == (fact.subject_key, fact.relation_key)]
+
+    def _reopen(self, tx: SQLWriter, facts: Sequence[Fact], now: datetime) -> None:
+        "Make facts current again, and the memories that had ended with them."
+        if facts:
+            self.facts.reopen(facts)
+            for record in self.memories.records([f.seq for f in facts]).values():
+                if record.valid_to in {f.valid_to for f in facts}:
+                    current_again(tx, record, now)
+
+    def _with_subjects(self, record: MemoryRecord, found: MemoryFacts) -> MemoryFacts:
+        """Give statements that leave open what they are about the subject of the fact that they are about, and its relation: corrections,
+        *she*, *the flight* where there is one, *switched to another school*. Where there is none, or several, they are left out."""
         kept = list[tuple[Fact, tuple[str, ...]]]()
         for fact, instead in zip(found.facts, found.instead_of, strict=True):
             if not fact.subject_key:
-                had = [o for o in self.facts.recent(namespace)
-                       if any(same_value(v, o.value_key) for v in instead) and not (o.negated or o.ended)]
-                if len({(o.subject_key, o.relation_key) for o in had}) != 1:
-                    continue
-                start, _, rest = had[0].value.casefold().partition(instead[0])  # *Tuesday at 3* → *Wednesday at 3*
-                value = f"{had[0].value[:len(start)]}{fact.value}{had[0].value[len(had[0].value) - len(rest):]}"
-                fact = replace(had[0], seq=fact.seq, value=value, value_key=normal_value(value), alone=fact.alone,
-                               valid_from=fact.valid_from, valid_to=fact.valid_to)
-            kept.append((fact, instead))
-        return MemoryFacts(tuple(f for f, _ in kept), tuple(i for _, i in kept))
+                told = self._corrected(record, fact, instead)
+            elif fact.subject_key in _PRONOUNS:
+                told = self._meant(record, fact)
+            elif fact.relation in _SWITCHED:
+                kept += [switched] if (switched := self._switched(record, fact)) else []
+                continue
+            else:
+                told = self._definite(record, fact)
+            if told is not None:
+                kept.append((told, instead))
+        left_out = len(kept) < len(found.facts)
+        facts = tuple(replace(f, alone=False) if left_out else f for f, _ in kept)
+        return found if facts == found.facts else MemoryFacts(facts, tuple(i for _, i in kept))
+
+    def _corrected(self, record: MemoryRecord, fact: Fact, instead: tuple[str, ...]) -> Fact | None:
+        "A bare value as that of the one fact among the last that has the older value, or a value of its form."
+        if instead:
+            had = [o for o in self.facts.recent(record.namespace)
+                   if any(same_value(v, o.value_key) for v in instead) and not (o.negated or o.ended)]
+            had = had if len({(o.subject_key, o.relation_key) for o in had}) == 1 else []
+        else:
+            had = [o for o in self.facts.recent(record.namespace, _NEAR) if o.single and value_in_place(o.value, fact.value)
+                   and not (o.negated or o.ended)]
+        if not (one := _only(had, record)):
+            return None
+        start, _, rest = one.value.casefold().partition(instead[0]) if instead else ("", "", "")  # *Tuesday at 3* → *Wednesday at 3*
+        value = (f"{one.value[:len(start)]}{fact.value}{one.value[len(one.value) - len(rest):]}" if instead
+                 else value_in_place(one.value, fact.value) or fact.value)
+        return replace(one, seq=fact.seq, value=value, value_key=normal_value(value), alone=fact.alone,
+                       valid_from=fact.valid_from, valid_to=fact.valid_to)
+
+    def _meant(self, record: MemoryRecord, fact: Fact) -> Fact | None:
+        "A statement about *she*, *he* or *it* as one about the one that a fact of the same relation is about."
+        other, me = _PRONOUNS[fact.subject_key], speaker_of(record)
+        had = [o for o in self.facts.recent(record.namespace) if o.relation_key == fact.relation_key and o.subject_key != normal_value(me)
+               and not (other and re.search(_KIN[other], o.subject_key)) and bool(other) == (o.relation_key not in ("time", "place"))]
+        one = _only(had, record) if corrects(record.text) or (had and had[0].seq == record.seq - 1) else None
+        return replace(fact, subject=one.subject, subject_key=one.subject_key) if one else None
+
+    def _switched(self, record: MemoryRecord, fact: Fact) -> tuple[Fact, tuple[str, ...]] | None:
+        "What was switched to, as the relation of what has the same noun: *goes to the Hill gym*, *switched to the Park gym*."
+        words = fact.value_key.split()
+        one = _only([o for o in self.facts.naming(record.namespace, fact.subject_key) if o.subject_key == fact.subject_key
+                     and o.relation_key != "like" and not (o.negated or o.ended)
+                     and len(o.value_key.split()) > 1 < len(words) and o.value_key.split()[-1] == words[-1]], record)
+        if one is None:
+            return None
+        return replace(fact, relation=one.relation, relation_key=one.relation_key, single=one.single), (one.value_key,)
+
+    def _definite(self, record: MemoryRecord, fact: Fact) -> Fact:
+        """A statement about *the flight* as one about *my flight*, about *the Lisbon trip* as one about *the trip to Lisbon*, and the other
+        way round, where the store has that one alone."""
+        me = normal_value(speaker_of(record))
+        bare = fact.subject_key.removeprefix(f"{me}'s ")
+        definite = fact.subject[:4].lower() == "the "
+        if not (definite or bare != fact.subject_key) or not (fact.single or fact.ended or fact.negated) or self.facts.about(
+                record.namespace, fact.subject_key, fact.relation_key):
+            return fact
+        asked = [(owner + name, fact.relation_key) for name in _names_of(bare) for owner in ("", f"{me}'s ")]
+        asked += [(me, bare)] if definite and fact.relation == "is" else []
+        had = [o for pair in asked for o in self.facts.about(record.namespace, *pair) if o.single]
+        one = had[-1] if len({(o.subject_key, o.relation_key) for o in had}) == 1 else None
+        return fact if one is None else replace(fact, subject=one.subject, subject_key=one.subject_key, relation=one.relation,
+                                                relation_key=one.relation_key)
 
     def _may_end(self, new: MemoryRecord, old: Fact) -> bool:
         "Whether a memory may end another's fact."
@@ -298,6 +383,30 @@ class FactKeeper:
                 continue  # its end was set by somebody else
             out.append(current_again(tx, record, now))
         return out
+
+
+_PREPOSITIONS = "to", "in", "with", "at", "for"
+_EVENT_OF = re.compile(rf"(?P<e>\w+) (?:{'|'.join(_PREPOSITIONS)}) (?:an? |the |my )?(?P<x>.+)")
+
+
+def _names_of(subject: str,  # a subject in normal form: `lisbon trip`
+              ) -> list[str]:
+    "Return how else an event may be named: `trip to lisbon`, `trip in lisbon`; a single word names itself."
+    if m := _EVENT_OF.fullmatch(subject):
+        return [subject, f"{m['x']} {m['e']}"]
+    of, _, event = subject.rpartition(" ")
+    return [subject, *(f"{event} {p} {of}" for p in _PREPOSITIONS if of)]
+
+
+_NEAR = 5  # facts among which a bare value is looked for
+
+
+def _only(had: Sequence[Fact], record: MemoryRecord) -> Fact | None:
+    "The newest of facts about the same, or of several the one that the memory just before this states."
+    if len({(o.subject_key, o.relation_key) for o in had}) == 1:
+        return had[0]
+    last = [o for o in had if o.seq == record.seq - 1]
+    return last[0] if len({(o.subject_key, o.relation_key) for o in last}) == 1 else None
 
 
 def _reason(old: Fact, new: Fact) -> str:

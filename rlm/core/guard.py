@@ -22,7 +22,7 @@ _PEM = r"(?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
 _PRIVATE = rf"-----BEGIN {_PEM}.{{0,20000}}?(?:-----END {_PEM}|(?=-----BEGIN {_PEM})|\Z)"  # without its end, up to the next one
 _TOKEN = (r"(?<![A-Za-z0-9])(?:(?:AKIA|ASIA)[0-9A-Z]{16}(?![A-Za-z0-9])|gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_\w{22,255}|"
           r"glpat-[\w-]{20,64}|sk-(?=[\w-]{0,80}\d)[\w-]{20,255}|[srp]k_(?:live|test)_[A-Za-z0-9]{16,255}|"
-          r"xox[abeoprs]-(?=[\w-]{0,60}\d)[A-Za-z0-9-]{16,255}|AIza[\w-]{35}|ya29\.[\w-]{20,255}|hf_[A-Za-z]{30,64}|"
+          r"xox[abeoprs]-(?=[\w-]{0,60}\d)[A-Za-z0-9-]{16,255}|AIza[\w-]{35}|ya29\.[\w-]{20,255}|hf_[A-Za-z0-9]{30,64}|"
           r"npm_[A-Za-z0-9]{36}|pypi-[\w-]{50,255}|SG\.[\w-]{16,64}\.[\w-]{16,64}|"
           r"\d{8,10}:[A-Za-z0-9_-]{35}(?![\w-])|GOCSPX-[\w-]{24,40}|dop_v1_[0-9a-f]{64}|shp(?:at|ss|pa|ca)_[0-9a-fA-F]{32}|dapi[0-9a-f]{32}|"
           r"xapp-\d-[A-Z0-9]{8,16}-\d{8,16}-[0-9a-f]{32,128}|glsa_[A-Za-z0-9]{32}_[0-9a-f]{8}|ATATT3[\w-]{50,255}|SK[0-9a-f]{32}(?!\w)|"
@@ -66,6 +66,7 @@ _RESIDENT = r"(?<![\d-])\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?P<hyphen>
 _RESIDENT_NAMED = (r"(?:주민(?:등록)?\s?번호|외국인\s?등록\s?번호|(?i:resident registration (?:number|no\.?)|RRN))[^\d\n]{0,12}"
                    r"(?P<value>\d{6}\s?[-–]?\s?\d{7})(?!\d)")
 _SSN = r"(?i:\bSSN\b|social security (?:number|no\.?))[^\d\n]{0,12}(?P<value>\d{3}[- ]?\d{2}[- ]?\d{4})(?!\d)"
+_SIN = r"(?:\bSIN\b|(?i:social insurance (?:number|no\.?)))[^\d\n]{0,12}(?P<value>\d{3}[- ]?\d{3}[- ]?\d{3})(?!\d)"
 _PIN = r"\b(?:PIN|[Pp]in)(?:[ -]?(?:code|number))?(?: (?:is|was)(?: now)?|\s{0,3}[:=])\s{0,3}(?P<value>\d{4,8})\b(?![.,:/-]?\d)"
 _KOREAN = (r"(?:비밀번호|비번|패스워드|암호|(?:인증|비밀|API|접근|액세스)\s?(?:키|토큰)|핀\s?번호)"
            r"\s{0,3}(?:은|는|이|가|를|을)?\s{0,3}[:=：]?\s{0,3}"
@@ -178,6 +179,7 @@ SECRETS: tuple[_Rule, ...] = (
     _Rule("resident number", 2, (b"0" * 13,), _WHOLE, re.compile(_RESIDENT), _is_resident),
     _Rule("resident number", 2, (b"0" * 13,), _WHOLE, re.compile(_RESIDENT_NAMED)),
     _Rule("social security number", 0, _needs("ssn", "social security"), (4, 80), re.compile(_SSN)),
+    _Rule("social insurance number", 0, _needs("sin ", "sin:", "social insurance"), (4, 80), re.compile(_SIN)),
     _Rule("card number", 2, (b"0" * 13,), _WHOLE, re.compile(_CARD), _is_card),
 )
 INSTRUCTIONS: tuple[_Rule, ...] = (

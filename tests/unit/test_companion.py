@@ -61,7 +61,12 @@ def reopened(memory: Memory, clock: ManualClock) -> Memory:
     ("누가 승진했어?", False), ("오늘 날씨 진짜 좋다", False), ("점심에 김치찌개 먹음", False), ("드라마 주인공이 의사야", False),
     ("혈액형 AB형", True), ("보험은 현대해상", True), ("보험은 비싸", False), ("비밀번호는 아니고 자리는 지하 2층 37번이야", True),
     ("비밀번호는 4821이야", False), ("농담이었어", False),
-    ("Please forget what I said about the code.", False),
+    ("Please forget what I said about the code.", False), ("Delete everything you know about Ingrid.", False), ("내 주소는 잊어줘", False),
+    ("민지 얘기는 지워줘", False), ("I always forget my keys at work.", True), ("Ingrid and I are separating.", True),
+    ("Sofia and I are engaged!!", True), ("Tim and I are going to the shop.", False), ("the vet costs 95 dollars per visit", True),
+    ("physio is 70 euros a session", True), ("How much is it per month?", False), ("Shoe size 43", True), ("신발 사이즈 235", True),
+    ("와이파이 이름은 mangwon5G", True), ("PT 한 달에 40만원", True), ("종교는 불교", True), ("키가 뭐야", False),
+    ("안녕 난 김서연이라고 해", True),
     ("What time is it? I have no idea.", False), ("I'm happy. That's all.", False), ("Are you a bot? I think you are.", False)])
 @pytest.mark.seed("002 policy")
 def test_what_is_worth_keeping_is_kept(memory: Memory, turn: str, saved: bool) -> None:

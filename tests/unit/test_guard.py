@@ -18,6 +18,9 @@ from rlm.core.guard import fenced, guarded, screen
 
 SECRETS = {  # text → what must be gone from it
     "my password is hunter2!": "hunter2!",
+    "My SIN is 046 454 286": "046 454 286",
+    "social insurance number: 046-454-286": "046-454-286",
+    "hf_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7": "hf_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7",
     "Password: Tr0ub4dor&3": "Tr0ub4dor&3",
     "The wifi passphrase is blue7horse, ok?": "blue7horse",
     "DB_PASSWORD=s3cr3tPa55 make run": "s3cr3tPa55",

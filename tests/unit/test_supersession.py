@@ -368,3 +368,55 @@ def test_a_correction_that_could_be_of_several_or_of_none_ends_nothing(told: lis
         memory.write_many([*told, said])
         facts = [fact for found in memory.backend.facts.of(list(range(9))).values() for fact in found]
         assert facts and not [fact for fact in facts if fact.valid_to is not None]
+
+
+@pytest.mark.parametrize(("told", "said"), [
+    ("My flight leaves at 7:15.", "No, the flight is at 9:40."), ("Our rent is 1200 euros.", "The rent is 1300 euros now."),
+    ("The trip to Lisbon is in June.", "The Lisbon trip is cancelled."),
+    ("My trip to Oslo is in July.", "The Oslo trip has been moved to August."),
+    ("My sister Anna lives in Leeds.", "She has moved to York."), ("My mum lives in Cork.", "Actually she lives in Galway."),
+    ("Tom is a baker.", "No, he is a butcher."), ("The meeting is on Monday.", "It's been moved to Friday."),
+    ("The meeting is on Tuesday.", "Oops, Wednesday."), ("The ticket costs 40 euros.", "Sorry, 45 euros."),
+    ("I drink coffee every morning.", "I've given up coffee."), ("I smoke a pack a day.", "I don't smoke anymore."),
+    ("My husband smokes.", "My husband quit smoking."), ("I weigh 82 kilos.", "I'm down to 79 kilos."),
+    ("Nora goes to Hillside school.", "Nora changed to Oakfield school."), ("I drink whole milk.", "I switched to oat milk."),
+    ("I go to the Hill gym.", "I switched to the Park gym."), ("병원 예약 금요일이야", "아니 목요일이야"),
+    ("월세 60만원이야", "정정: 65만원"),
+    ("여자친구 있어", "우리 결국 헤어졌어"), ("나 70키로야", "65키로까지 뺐어")])
+def test_what_is_told_plainly_ends_what_it_contradicts(told: str, said: str) -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write_many([told, said])
+        assert [f.valid_to is not None for f in memory.backend.facts.of([1])[1]] == [True]
+
+
+@pytest.mark.parametrize(("told", "said"), [
+    ("My flight leaves at 7:15.", "Their flight is at 9:40."), ("The flight is at 7:15.", "Her flight is at 9:40."),
+    ("My flight leaves at 7:15.", "The train is at 9:40."),
+    ("My flight is at 9:00.", "My mother's flight is at 10:00."), ("My trip to Oslo is in July.", "My sister's Oslo trip is cancelled."),
+    ("My boss is Ann.", "The boss in that film is Joe."), ("My brother works at Ikea.", "She got a job at Lidl."),
+    ("I live in Cork.", "She moved to Galway."), ("The meeting is on Tuesday.", "Oops, 45 euros."),
+    ("The party starts at 8 pm.", "Sorry, Wednesday."), ("I like coffee cake.", "I've given up coffee."),
+    ("I drink coffee every morning.", "My brother has given up coffee."), ("I smoke.", "Ann quit smoking."),
+    ("I run a bakery.", "I stopped running."), ("I weigh 82 kilos.", "I'm down to my last 20 euros."),
+    ("I like green tea.", "I switched to black tea."), ("월세 90만원이야", "관리비 10만원으로 올랐어"),
+    ("남자친구 있어", "친구랑 역에서 헤어졌어"),
+    ("나 70키로야", "동생은 65키로야"), ("치과 예약 화요일 3시야", "아니 커피 말고 녹차")])
+def test_what_is_told_of_something_else_ends_nothing(told: str, said: str) -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write_many([told, said])
+        assert not [f for f in memory.backend.facts.of([1]).get(1, ()) if f.valid_to is not None]
+
+
+def test_she_is_the_one_who_was_spoken_of_just_before() -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write_many(["My sister lives in Leeds.", "I met Clara today.", "She moved to York."])
+        assert memory.backend.facts.of([1])[1][0].valid_to is None
+
+
+@pytest.mark.parametrize(("first", "second", "third"), [
+    ("My flight leaves at 7:15.", "Correction: 9:40", "No wait, it was right before: 7:15"),
+    ("회의 3시야", "아니 4시야", "참, 3시가 맞아")])
+def test_a_correction_that_is_taken_back_makes_the_first_true_again(first: str, second: str, third: str) -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write_many([first, second, third])
+        assert [memory.backend.facts.of([n])[n][0].valid_to is None for n in (1, 2, 3)] == [True, False, True]

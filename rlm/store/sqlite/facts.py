@@ -81,7 +81,9 @@ def related_questions(namespace: str,           # the partition
               f"ORDER BY seq DESC LIMIT {RELATED})")
     return [(asked.format(latest), (namespace, fact.subject_key, fact.relation_key)),
             *((asked.format("f.namespace = ? AND f.value_key = ? AND f.subject_key = ?"), (namespace, value, fact.subject_key))
-              for value in values)]
+              for value in values),
+            *((asked.format("f.namespace = ? AND f.value_key > ? AND f.value_key < ? AND f.subject_key = ?"),
+               (namespace, f"{value} ", f"{value}!", fact.subject_key)) for value in values[:fact.ended and not fact.relation_key])]
 
 
 class FactTable:
@@ -182,6 +184,14 @@ class FactTable:
         "Set until when facts were true. Called in a transaction."
         self.db.executemany("UPDATE facts SET valid_to = ?, ended_by = ? WHERE seq = ? AND place = ?",
                             [(to_iso(at), by, f.seq, f.place) for f in facts])
+
+    def reopen(self,
+               facts: Sequence[Fact],  # stored ones that have ended
+               ) -> None:
+        "Make facts current again. Called in a transaction."
+        if facts:
+            self.db.executemany("UPDATE facts SET valid_to = NULL, ended_by = NULL WHERE seq = ? AND place = ?",
+                                [(f.seq, f.place) for f in facts])
 
     def ended_by(self,
                  by: Sequence[int],           # numbers of memories
