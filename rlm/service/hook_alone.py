@@ -25,7 +25,8 @@ def store_path(given: argparse.Namespace,  # options of the hook
     return os.path.expanduser(settings.db_path), settings.namespace
 
 
-def open_for_reading(path: str,  # a file, or the address of a PostgreSQL database
+def open_for_reading(path: str,       # a file, or the address of a PostgreSQL database
+                     namespace: str,  # the partition that is read
                      ) -> "Database":
     "Return the store's database, opened by the module that it needs and no other: a person waits for the imports. Raises `StoreError`."
     from rlm.core.files import server_url
@@ -33,7 +34,7 @@ def open_for_reading(path: str,  # a file, or the address of a PostgreSQL databa
         from rlm.store.sqlite.database import SQLiteDatabase
         return SQLiteDatabase(path, read_only=True)
     from rlm.store.sqlite.storage import open_database
-    return open_database(path, True, "normal", 30.0)
+    return open_database(path, True, "normal", 30.0, namespace).for_namespace(namespace)
 
 
 def word_context(given: argparse.Namespace,  # options of the hook
@@ -58,7 +59,7 @@ def word_context(given: argparse.Namespace,  # options of the hook
     from rlm.store.sqlite.facts import FactTable, RejectionTable
     from rlm.store.sqlite.fulltext import FullTextIndex
     from rlm.store.sqlite.memories import MemoryTable
-    now, db = SystemClock().now(), open_for_reading(path)
+    now, db = SystemClock().now(), open_for_reading(path, namespace)
     try:
         memories, facts, rejections = MemoryTable(db), FactTable(db), RejectionTable(db)
         pinned = [r for r in memories.pinned(namespace, now) if r.provenance.get("trust") != "low"]

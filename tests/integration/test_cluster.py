@@ -2,6 +2,7 @@
 import threading
 import time
 import uuid
+from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,6 +16,7 @@ from rlm.core.errors import InvalidInput, NotFound, StoreError, StoreMoved
 from rlm.core.files import server_path
 from rlm.core.settings import load_settings
 from rlm.service.cli import main
+from rlm.service.hook_alone import word_context
 from rlm.service.http.pool import MemoryPool
 from rlm.store import Filters
 from rlm.store.postgres import cluster
@@ -237,6 +239,12 @@ def test_a_role_that_owns_nothing_is_told_to_leave_moves_to_the_owner(addresses:
             connection.execute(f"DROP OWNED BY {role} CASCADE")
     with psycopg.connect(a, autocommit=True) as connection:
         connection.execute(f"DROP ROLE {role}")
+
+
+def test_a_hook_finds_its_namespace_in_whichever_instance_it_is(joined: dict[str, str], bare: Path) -> None:
+    for name in NAMES:
+        given = Namespace(db=joined["a"], namespace=name, config=None, tokens=300)
+        assert f"The {name} keeps bees." in word_context(given, "Who keeps bees?", None)[0]
 
 
 def test_no_write_is_lost_while_a_namespace_moves(joined: dict[str, str], bare: Path) -> None:
