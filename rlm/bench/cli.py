@@ -239,11 +239,11 @@ def long_context(quick: bool, seed: int, out: Path | None, as_json: bool, model:
 @click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True,
               help="The folder of the labelled sets; in the repository: tests/data.")
 @click.option("--quick", is_flag=True, help="Few people: a look, not a result.")
-@click.option("--seed", type=int, default=10, show_default=True, help="Of the first of three runs; numbers were chosen on 0 to 2.")
+@click.option("--seed", type=int, default=10, show_default=True, help="Of the first of three runs; numbers were chosen on others.")
 @out_option
 @json_option
 def federation(data: Path, quick: bool, seed: int, out: Path | None, as_json: bool) -> None:
-    "What people learn from one another: alone and together, with liars, under privacy. About ten minutes."
+    "What people learn from one another: alone and together, with liars, under privacy. About a minute."
     deliver(federated.run(data, seed, quick), out, as_json, strict=False)
 
 # %% ../../nbs/95_bench/36_cli.ipynb #a23eb5e9

@@ -189,7 +189,8 @@ class SimulatedPerson:
            scorer: "ContextualBandit | FederatedBandit",  # scorer that decides
            ) -> float:
         "Return the person's score in the examination."
-        return save_f1([decided(turn, scorer.scores(state)) for turn, state in self.exam], self.right)
+        added = scorer.scores(np.array([state for _, state in self.exam]))
+        return save_f1([decided(turn, one) for (turn, _), one in zip(self.exam, added, strict=True)], self.right)
 
 
 def decided(turn: PooledTurn,  # turn of the pool
@@ -246,6 +247,10 @@ class _SimulatedCrowd:
         "Return what each person scores before anything is learned."
         return np.array([self.people[n].f1(ContextualBandit()) for n in self.examined])
 
+    def regression(self) -> Array:
+        "Return what each person scores alone by the regression that lies under a shared model."
+        return np.array([self.people[n].f1(FederatedBandit(*self.taught[n], shared=np.zeros(SHAPES["linear"]))) for n in self.examined])
+
     def longer(self,
                answers: int,  # answers of each, given anew
                ) -> Array:
@@ -293,6 +298,7 @@ def _crowd_rows(crowds: Sequence[_SimulatedCrowd],  # crowds of one size, a seed
     lost = np.concatenate([s - c.alone for (s, _), c in zip(found, crowds, strict=True)])
     yield _row(f"{size} people: before learning", untrained, role="control")
     yield _row(f"{size} people: alone, 20 answers", alone, role="baseline")
+    yield _row(f"{size} people: alone, 20 answers, by regression", [float(c.regression().mean()) for c in crowds], role="control")
     yield _row(f"{size} people: alone, 200 answers", longer, role="baseline")
     yield _row(f"{size} people: together, 20 answers", together, target=float(np.median(longer)))
     worst = digits(float(lost.min()))

@@ -272,7 +272,7 @@ def cold(c: Conversation,      # the conversation
     "Yield one question after the other, with attention that begins with nothing."
     with _filled(c, vectors) as memory:
         for q in c.questions:
-            said = memory.intelligent_search(q.text, 10)
+            said = memory.intelligent_search(q.text, k=10)
             yield q, [h.id for h in said["results"]], said["source"]
 
 # %% ../../nbs/95_bench/13_local.ipynb #2d86c952
@@ -293,7 +293,7 @@ def warm(c: Conversation,      # the conversation
                 unit = attention.local.centre_of(seqs)
                 slot = attention.state.working_memory.begin(f"session {where}", attention.state.model, unit, attention.clock.now())
                 attention.state.add_checkpoints(slot, [(int(s), 1.0) for s in seqs[-5:]], 0.0, attention.clock.now())
-            said = memory.intelligent_search(q.text, 10)
+            said = memory.intelligent_search(q.text, k=10)
             yield q, [h.id for h in said["results"]], said["source"]
 
 
@@ -361,7 +361,7 @@ def spoken_rows(name: str,                      # name of the set
             for n, turn in enumerate(turns):
                 memory.write(**turn)
                 for q in asked.get(n, []):
-                    full, said = [h.id for h in memory.search(q.text, 10)], memory.intelligent_search(q.text, 10)
+                    full, said = [h.id for h in memory.search(q.text, 10)], memory.intelligent_search(q.text, k=10)
                     got = [h.id for h in said["results"]]
                     found.append((said["source"] != "ltm_fallback", said["source"] == "working_memory",
                                   len(set(got[:3]) & set(full[:3])) / max(1, len(full[:3])),

@@ -498,8 +498,13 @@ class GossipNode:
         try:
             result, errors = self.combine()
         except InvalidInput as e:
-            return RoundReport(tuple(asked), tuple(offline), published, note="; ".join([*notes, e.message]))
-        return RoundReport(tuple(asked), tuple(offline), published, len(result.senders), result.outliers, errors, "; ".join(notes))
+            return RoundReport(tuple(asked), tuple(offline), published, note=_joined([*notes, e.message]))
+        return RoundReport(tuple(asked), tuple(offline), published, len(result.senders), result.outliers, errors, _joined(notes))
+
+
+def _joined(notes: Sequence[str]) -> str:
+    "What went wrong in a step, on one line."
+    return "; ".join(n.rstrip(".") for n in notes)
 
 
 def read_message(body: bytes,  # request or reply as it came

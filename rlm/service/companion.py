@@ -578,8 +578,8 @@ class Companion:
     def adopt(self,
               shared: Array,             # 33 numbers, an aggregate of updates
               ) -> tuple[float, float]:  # mean squared error of predictions of one's own feedback: alone, and with the shared model
-        """Decide with a shared model over one's own from now on. Raises `InvalidInput` for one that is not better on one's own feedback;
-        then the one in use stays, if it is still good."""
+        """Decide with a shared model over one's own from now on. Raises `InvalidInput` for one that is not better on one's own feedback
+        by a tenth of the error; then the one in use stays, if it is still good."""
         try:
             errors = judge_shared(shared * GAIN, self.feedback())
         except InvalidInput:
@@ -602,7 +602,7 @@ class Companion:
         if (shared := self.shared()) is None:
             return
         try:
-            judge_shared(shared, self.feedback())
+            judge_shared(shared, self.feedback(), margin=0)
         except InvalidInput:
             self.drop_shared()
 

@@ -11,7 +11,7 @@ import pytest
 from rlm.companion.policy import ACTIONS, FEATURES, ContextualBandit
 from rlm.core.errors import InvalidInput
 from rlm.core.ids import canonical_json
-from rlm.federation.aggregation import FederatedBandit, Reputation, aggregate, krum, krum_scores
+from rlm.federation.aggregation import GAIN, FederatedBandit, Reputation, aggregate, judge_shared, krum, krum_scores
 from rlm.federation.gossip import check_rules, rule_hash, rule_table
 from rlm.federation.update import (
     SHAPES,
@@ -153,6 +153,7 @@ def liking_technical(count: int, seed: int) -> list[FeedbackExample]:
     return [FeedbackExample(tuple(s), "SAVE", 1.0 if s[6] else -1.0) for s in states]
 
 
+@pytest.mark.seed("002 federation-off")
 def test_leaving_restores_ones_own_scores_to_the_bit() -> None:
     own, alone, state = ContextualBandit(), ContextualBandit(), np.linspace(0, 1, 10)
     federated = FederatedBandit(own, liking_technical(20, 2))
@@ -165,6 +166,7 @@ def test_leaving_restores_ones_own_scores_to_the_bit() -> None:
     assert np.array_equal(federated.scores(state), alone.scores(state)) and own.parameters() == alone.parameters()
 
 
+@pytest.mark.seed("002 federation-off")
 def test_a_worse_shared_model_is_refused_by_feedback_that_it_has_not_seen() -> None:
     federated, good = FederatedBandit(ContextualBandit(), liking_technical(20, 2)), clip_norm(linear_model(liking_technical(40, 1)))
     alone, together = federated.accept(good)
@@ -177,3 +179,26 @@ def test_a_worse_shared_model_is_refused_by_feedback_that_it_has_not_seen() -> N
         assert np.array_equal(federated.scores(state), before), "nothing changed"
     with pytest.raises(InvalidInput, match="can't judge"):
         FederatedBandit(ContextualBandit(), liking_technical(15, 2)).accept(good)
+
+
+def test_where_a_person_has_answered_the_answers_decide_and_elsewhere_the_others() -> None:
+    others = clip_norm(linear_model(liking_technical(40, 1)))
+    technical, preference = np.zeros(10), np.zeros(10)
+    technical[6] = preference[[5, 6]] = 1
+    mine = [FeedbackExample(tuple(preference), "SAVE", -1.0)] * 6
+    federated = FederatedBandit(ContextualBandit(), mine, GAIN * others)
+    assert federated.scores(technical)[0] > 0 > -0.3 > federated.scores(preference)[0]
+
+
+def test_a_shared_model_must_save_a_tenth_of_the_error_and_one_in_use_any_of_it() -> None:
+    mine, rng = liking_technical(24, 2), np.random.default_rng(0)
+    weak = 0.05 * clip_norm(linear_model(liking_technical(40, 1)) + rng.normal(0, 0.01, 33))
+    alone, together = judge_shared(weak, mine, margin=0)
+    assert alone > together > 0.9 * alone
+    with pytest.raises(InvalidInput, match="refused"):
+        judge_shared(weak, mine)
+
+
+def test_a_node_without_updates_says_how_many_it_waits_for() -> None:
+    with pytest.raises(InvalidInput, match="0 updates can't outvote 1 attackers"):
+        aggregate({}, 1)
