@@ -245,9 +245,11 @@ class SlotSearch:
     def update_checkpoint_access(self,
                                  slot_id: str | Slot,  # slot that has led to an answer
                                  ) -> None:
-        "Mark a slot and its checkpoints as used now. Raises `NotFound`."
+        "Mark a slot and its checkpoints as used now; a slot that is no longer in mind is left out."
         with self.keeper.lock:
-            slot, now = self.slot(slot_id), self.state.clock.now()
+            now = self.state.clock.now()
+            if (slot := self.state.working_memory.slots.get(slot_id.slot_id if isinstance(slot_id, Slot) else slot_id)) is None:
+                return
             self.state.working_memory.put(used := slot.used(now))
             self.state.checkpoints.update_checkpoint_access(used, {r.seq: now for r in self.state.checkpoints.of(used)})
             self.state.unsaved += 1
@@ -256,10 +258,11 @@ class SlotSearch:
                               slot_id: str | Slot,  # slot
                               radius: int = 10,     # memories to each side, in the order they were written
                               ) -> list[int]:
-        "Return the block indexes of the memories written around a slot's checkpoints, nearest first; none for a slot without checkpoints."
+        "Return the block indexes of the memories written around a slot's checkpoints, nearest first; none where there is no checkpoint."
         with self.keeper.lock:
             self.keeper.sync()
-            return [int(n) for n in self._around(self.slot(slot_id), radius)]
+            slot = self.state.working_memory.slots.get(slot_id.slot_id if isinstance(slot_id, Slot) else slot_id)
+            return [] if slot is None else [int(n) for n in self._around(slot, radius)]
 
     def search_with_checkpoints(self,
                                 query_embedding: Any,                          # vector of a question, by the store's model

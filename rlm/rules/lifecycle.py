@@ -28,7 +28,7 @@ from ..core.promotion import RANK, PromotionPolicy, PromotionVerdict, judge, mus
 from ..core.settings import Settings
 from ..core.text import clip, valid_text
 from ..core.tables import html_table, text_table
-from .model import Rule, find_rule_record
+from .model import Rule, find_rule_record, row_time
 from ..store.sqlite.writer import SQLWriter
 from ..store.records import Event, MemoryRecord, read_count, read_label, version_time
 from ..store.sqlite.storage import SQLStorage
@@ -292,7 +292,7 @@ class RuleLifecycle:
                      rule_id: str,          # the rule
                      success_inc: int = 0,  # number of times it helped
                      fail_inc: int = 0,     # number of times it misled
-                     timestamp: "datetime | date | str | None" = None,  # when, with a time zone; None: now
+                     timestamp: "datetime | date | str | float | None" = None,  # when; text without a zone is UTC; None: now
                      *,
                      access: int = 1,           # uses to add
                      query: str | None = None,  # the question it was found for, guarded; None: not said
@@ -300,7 +300,7 @@ class RuleLifecycle:
         "Report a use. Raises `NotFound`, and `InvalidInput` for negative counts and for times before the rule or in the future."
         now, asked = self.clock.now(), {} if query is None else {"query": query}
         counts = {"success": read_count(success_inc, "success_inc"), "failure": read_count(fail_inc, "fail_inc")}
-        at = now if timestamp is None else parse_time(timestamp, "timestamp")
+        at = now if timestamp is None else row_time(timestamp, "timestamp")
         if at > now + CLOCK_SLACK:
             raise InvalidInput(f"The timestamp {to_iso(at)} lies in the future; it is {to_iso(now)}.", "Report a use when it has happened.")
         with self.backend.transaction() as tx:

@@ -49,7 +49,7 @@ _TOKENS = re.compile(r"""(?P<space>\s+)
 |(?P<number>(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d{1,2}(?!\d))?)
 |(?P<string>"(?:[^"\\\n\r]|\\(?:[\\'"nrt]|u[0-9a-fA-F]{4}))*"|'(?:[^'\\\n\r]|\\(?:[\\'"nrt]|u[0-9a-fA-F]{4}))*')
 |(?P<name>[^\W\d]\w*)
-|(?P<op>==|!=|<=|>=|[-+*/<>=(),:\[\]{}])""", re.X)
+|(?P<op>==|!=|<=|>=|->|[-+*/<>=(),:\[\]{}→])""", re.X)
 _OPEN, _CLOSE = "([{", ")]}"
 
 
@@ -89,13 +89,19 @@ def _check_brackets(tokens: Sequence[RuleToken]) -> None:
         raise FormalError(f"{opened[-1].text!r} is never closed", opened[-1].start + 1)
 
 
+_MARKS = {"for": "for", "when": "when", "if": "when", "then": "then", "->": "then", "→": "then"}  # written → what it begins
+
+
 def split_rule(text: str,  # the formal side of a rule
                ) -> list[list[RuleToken]]:
-    "Return the tokens after `for` (none if it is not there), `when` and `then`. Raises `FormalError`."
+    """Return the tokens after `for` (none if it is not there), `when` and `then`; `if` is `when`, and an arrow is `then`, before which
+    `when` may be left out. Raises `FormalError`."""
     tokens, end = tokenize(text), len(text) + 1
-    marks = [(n, t.text) for n, t in enumerate(tokens) if t.kind == "name" and t.text in ("for", "when", "then")]
+    marks = [(n, _MARKS[t.text]) for n, t in enumerate(tokens) if t.text in _MARKS]
+    if [word for _, word in marks] == ["then"] and tokens[marks[0][0]].kind == "op" and marks[0][0] > 0:
+        marks = [(-1, "when"), *marks]
     said = [m[1] for m in marks]
-    if said not in (["when", "then"], ["for", "when", "then"]) or marks[0][0]:
+    if said not in (["when", "then"], ["for", "when", "then"]) or marks[0][0] > 0:
         odd = next((n for i, (n, word) in enumerate(marks) if word in said[:i]), None)
         where = end if odd is None and tokens else tokens[odd or 0].start + 1 if tokens else 1
         raise FormalError("it must be: when CONDITION then OUTCOME (for NAME: TYPE, … may stand before)", where)

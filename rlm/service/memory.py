@@ -347,22 +347,21 @@ class Memory:
                **filters: Any,            # filters of `search`
                ) -> SearchResults:
         "Return the memories that fit the query best, from what is in mind if that is enough; `trace()` says which layer gave them."
-        found: SearchResults = self.intelligent_search(query, k, top_k=top_k, query_embedding=query_embedding, keywords=keywords,
-                                                       **filters)["results"]
+        found: SearchResults = self.intelligent_search(query, query_embedding, keywords, k, top_k=top_k, **filters)["results"]
         return found
 
     def intelligent_search(self, /,
-                           query: str,                # words in any language
+                           user_input: str,           # words in any language
+                           query_embedding: Vectors | None = None,  # their vector by the store's model; None: it is made
+                           keywords: Sequence[str] | None = None,   # words to search for; None: all of them
                            k: int | None = None,      # largest number returned; None: the setting search_k
                            *,
                            top_k: int | None = None,  # another name for k
-                           query_embedding: Vectors | None = None,  # the query's vector by the store's model; None: it is made
-                           keywords: Sequence[str] | None = None,   # words to search for; None: all of the query's
                            **filters: Any,            # filters of `search`
                            ) -> dict[str, Any]:
         "Return `results` as `recall` gives them, `source`, the layer that knew them, `search_time_ms` and `result_count`."
         count = read_k(k, top_k, self.settings.search_k)
-        return recall(self.searcher, self.attention, self.searcher.parse(query, filters), count, query_embedding, keywords)
+        return recall(self.searcher, self.attention, self.searcher.parse(user_input, filters), count, query_embedding, keywords)
 
     def context(self, /,
                 query: str,          # subject of the prompt: mostly the person's last turn

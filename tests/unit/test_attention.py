@@ -312,6 +312,7 @@ def test_what_was_just_written_is_answered_from_mind_and_its_slot_is_fresh(path:
         assert faded < 0.3 and slots_of(mind)[said["results"][0].source_slot].strength(clock.now()) == 1
 
 
+@pytest.mark.seed("001 order")
 def test_what_is_in_mind_answers_before_the_cache_and_with_as_many_as_are_wanted(full: Memory) -> None:
     full.attention.sync()
     for n, text in enumerate(ZOE):

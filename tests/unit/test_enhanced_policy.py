@@ -38,6 +38,7 @@ def test_it_is_the_plain_policy_before_feedback_and_where_there_is_no_model(path
             assert [len(d.state) for d in decided] == [16 + len(FEATURES), len(FEATURES), len(FEATURES)]
 
 
+@pytest.mark.seed("002 enhanced")
 def test_it_learns_by_what_a_turn_means_and_a_restart_keeps_it(path: Path) -> None:
     with opened(path) as memory:
         for _ in range(20):
@@ -63,6 +64,7 @@ def test_parameters_that_do_not_fit_are_refused() -> None:
     assert bandit.replay.maxlen == CAPACITY == 5_000
 
 
+@pytest.mark.seed("002 enhanced")
 def test_praise_widens_what_is_learned_and_never_narrows_it() -> None:
     bounds = [(r.skip_up_to, r.save_from) for r in (autonomous(PolicyRules(), n) for n in (0, 9, 10, 100, 10_000))]
     assert bounds[0] == bounds[1] == (0.1, 0.7) and bounds[-1] == (0.0, 0.9) and bounds == sorted(bounds, key=lambda b: b[1])

@@ -269,10 +269,10 @@ def test_an_answer_names_the_layer_that_gave_it(memory: Memory, clock: ManualClo
         memory.write(f"The boat {n} is in the harbour.")
     asked = "Which boat is in the harbour?"
     assert [memory.recall(asked, 3).source, memory.recall(asked, 3).source] == ["index", "cache"]
-    again = memory.intelligent_search(asked, 3)
+    again = memory.intelligent_search(asked, k=3)
     assert (again["source"], again["results"].source, memory.recall("the boat in the harbour", 3).source) == ("cache", "cache",
                                                                                                               "working_memory")
-    past = memory.intelligent_search(asked, 3, as_of=clock.now())
+    past = memory.intelligent_search(asked, k=3, as_of=clock.now())
     assert (past["source"], past["results"].source, past["results"].trace().by_layer()) == ("history", "history", {"history": 3})
     assert memory.search(asked, as_of=clock.now()).source == "history" and "from the" not in repr(past["results"])
 

@@ -351,6 +351,7 @@ def test_every_field_that_can_be_written_comes_back(memory: Memory) -> None:
     assert {n: getattr(got, n) for n in given} == given | {"tags": ("x", "가")}
 
 
+@pytest.mark.seed("002 protected")
 def test_what_is_immutable_stays_and_goes_only_by_force(memory: Memory) -> None:
     one = memory.write("one", immutable=True)
     for call in (lambda: memory.update(one.id, text="two"), lambda: memory.update(one.id, immutable=False), lambda: memory.delete(one.id),

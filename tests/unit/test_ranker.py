@@ -192,6 +192,7 @@ def rlm(*words: str) -> str:
     return done.stdout
 
 
+@pytest.mark.seed("002 re-ranker")
 def test_what_was_used_becomes_a_ranker_that_says_so(answered: Path) -> None:
     db, asked = ["--db", str(answered)], ["memory", "search", "where is the blue house 1", "-k", "1"]
     told = json.loads(rlm("memory", "used", "a0", "--query", "where is the red boat 0", "--helped", "1", "--json", *db))

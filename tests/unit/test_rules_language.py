@@ -338,3 +338,17 @@ def test_what_is_true_anyway_waits_for_no_fact(formal: str) -> None:
     with RuleStore(":memory:") as store:
         store.add_rule(rule_id="r", formal=formal)
         assert [f.rule_id for f in store.apply({"city": "Seoul", "k": 2}).fired] == ["r"]
+
+
+@pytest.mark.seed("000 formal")
+@pytest.mark.parametrize("text", ["if dark then lamp = True", "if dark → lamp = True", "dark -> lamp = True", "dark → lamp = True"])
+def test_if_and_arrows_say_what_when_and_then_say(text: str) -> None:
+    assert parse(text) == parse("when dark then lamp = True")
+
+
+def test_an_arrow_in_a_text_is_text_and_two_of_a_kind_are_refused() -> None:
+    assert parse("for n: Int if n > 1 and x == '->' → y = 'if'") == parse("for n: Int when n > 1 and x == '->' then y = 'if'")
+    for text, position in (("if a when b then c", 6), ("a → b -> c", 7), ("→ b = 1", 8), ("if → b = 1", 1)):
+        with pytest.raises(FormalError) as error:
+            parse(text)
+        assert error.value.position == position, error.value

@@ -1,6 +1,8 @@
 "A rule's life: promotion and archival follow the evidence, whatever the order, and what can't be is refused."
 
 import logging
+import sqlite3
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -12,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rlm import Memory
-from rlm.core.clock import ManualClock
+from rlm.core.clock import ManualClock, to_iso
 from rlm.core.errors import InvalidInput, NotFound, RlmError
 from rlm.core.promotion import RANK, Evidence, PromotionPolicy, judge, must_hold
 from rlm.core.settings import load_settings
@@ -387,3 +389,26 @@ def test_the_nightly_job_and_questions_by_status_and_last_use_are_answered_by_in
         assert index in plan[0] and plan[0].startswith("SEARCH"), plan
     tags = [row[3] for row in ask("EXPLAIN QUERY PLAN SELECT seq FROM memory_tags WHERE tag = 'x'")]
     assert "memory_tags_tag" in tags[0]
+
+
+@pytest.mark.seed("000 add_rule")
+def test_a_row_of_the_seeds_own_table_is_added_as_sqlite_hands_it_out(tmp_path: Path) -> None:
+    old = sqlite3.connect(tmp_path / "old.db")
+    old.row_factory = sqlite3.Row
+    old.execute("CREATE TABLE rules (rule_id TEXT PRIMARY KEY, expr TEXT, formal TEXT, tags TEXT, version INTEGER, status TEXT, "
+                "success INTEGER, fail INTEGER, last_used TIMESTAMP)")
+    old.execute("INSERT INTO rules VALUES ('night', '밤이면 불을 켠다', 'if dark then lamp = True', '[\"light\"]', 3, 'ltm', 7, 1, "
+                "'2026-01-02 03:04:05')")
+    row = dict(old.execute("SELECT * FROM rules").fetchone())
+    old.close()
+    rules = RuleStore(":memory:")
+    added = rules.add_rule(row)
+    assert (added.tags, added.version, added.success, added.fail) == (("light",), 3, 7, 1)
+    assert to_iso(added.last_used or added.created_at) == "2026-01-02T03:04:05.000000Z", "a TIMESTAMP without a zone is UTC"
+    assert rules.apply({"dark": True}).fired[0].rule_id == "night"
+    assert rules.update_usage("night", 1, 0, time.time()).success == 8
+    with pytest.raises(InvalidInput, match="list of texts"):
+        rules.add_rule(row | {"rule_id": "day", "tags": "light"})
+    with pytest.raises(InvalidInput, match="is no time"):
+        rules.update_usage("night", 1, 0, 1e30)
+    rules.close()

@@ -261,6 +261,7 @@ def test_the_store_s_path_may_start_at_home(here: Path) -> None:
     assert (here / "deep" / "er" / "m.db").exists()
 
 
+@pytest.mark.seed("002 configuration")
 def test_the_sections_of_the_companions_design_are_read(here: Path) -> None:
     text = ("forgetting:\n  decay_lambda: 0.1\n  delete_days: 7 d\nonline_policy:\n  epsilon: 0.2\nollama:\n  model: qwen2.5:1.5b\n"
             "  url: http://localhost:11434/v1\nsearch_k: 3\n")
@@ -275,6 +276,7 @@ def test_the_sections_of_the_companions_design_are_read(here: Path) -> None:
             load_settings(environment={})
 
 
+@pytest.mark.seed("002 configuration")
 @pytest.mark.parametrize(("variable", "given", "name", "value"), [
     ("AIMEMORY_ENHANCED_POLICY", "1", "enhanced_policy", "on"), ("AIMEMORY_ENHANCED_POLICY", "0", "enhanced_policy", "off"),
     ("AIMEMORY_LANGUAGE", "ko", "language", "ko"), ("AIMEMORY_GRAPH_RAG", "1", "graph_rag", "on"),

@@ -106,6 +106,7 @@ def test_a_night_is_taken_back_whole_and_what_was_taken_back_is_not_done_again(m
         memory.companion.undo_sleep("never")
 
 
+@pytest.mark.seed("002 protected")
 def test_what_is_protected_and_what_a_person_archived_is_left_alone(memory: Memory, clock: ManualClock) -> None:
     for id in ("one", "two"):
         memory.write("The train was late.", id=f"pinned-{id}", pinned=True, provenance={"n": id})
@@ -202,6 +203,7 @@ def test_a_rejected_memory_is_not_brought_back_by_the_undoing_of_a_night(memory:
     assert not memory.companion.undo_sleep(report.night).restored and not memory.search("Oslo")
 
 
+@pytest.mark.seed("002 resolutions")
 def test_a_compressed_memory_is_told_shortly_and_found_as_before(memory: Memory, clock: ManualClock) -> None:
     text = "I live in Leeds. The flat has a view of the canal, and the boiler makes a noise like an old tram when it starts in the morning."
     memory.write(text, id="flat", category="experience")
@@ -213,6 +215,7 @@ def test_a_compressed_memory_is_told_shortly_and_found_as_before(memory: Memory,
     assert memory.search("noise like an old tram")[0].text == text
 
 
+@pytest.mark.seed("002 checkpoint")
 def test_what_the_policy_has_learned_is_saved_by_a_night_and_can_be_gone_back_to(memory: Memory) -> None:
     companion = memory.companion
     assert not companion.rewind_learned()

@@ -7,7 +7,7 @@ from toy import Toy
 
 from rlm import Memory
 from rlm.core.clock import ManualClock
-from rlm.core.errors import InvalidInput
+from rlm.core.errors import InvalidInput, NotFound
 
 TEXTS = ["The boat needs a sail.", "A sail for the boat costs forty.", "Boat and harbour in winter.", "The harbour is closed.",
          "바다에서 배를 봤다",
@@ -25,6 +25,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
         yield found
 
 
+@pytest.mark.seed("001 final-score")
 def test_what_lies_around_a_slot_is_scored_by_likeness_and_relevance(memory: Memory) -> None:
     slots = memory.attention.slots
     found = slots.search_with_checkpoints(Toy().embed(["boat and sail"], "query")[0], top_k=3)
@@ -34,6 +35,7 @@ def test_what_lies_around_a_slot_is_scored_by_likeness_and_relevance(memory: Mem
         assert r["source_slot"].startswith("W") and r["content"] in TEXTS[:5]
 
 
+@pytest.mark.seed("001 fallback")
 def test_a_question_about_no_slot_is_compared_with_everything(memory: Memory) -> None:
     found = memory.attention.slots.search_with_checkpoints(Toy().embed(["the train station"], "query")[0], top_k=2)
     assert {r["source_slot"] for r in found} == {""} and {r["content"] for r in found} == {"The train was late.", "The station is old."}
@@ -72,3 +74,27 @@ def test_what_can_not_be_compared_is_named(memory: Memory) -> None:
         memory.attention.slots.create_checkpoint(min(memory.attention.state.working_memory.slots), [{"similarity_score": 1.0}])
     with pytest.raises(InvalidInput, match="shape"):
         memory.attention.slots.search_with_checkpoints([0.0, 1.0])
+
+
+@pytest.mark.seed("001 checkpoint-calls")
+def test_a_slot_that_is_no_longer_in_mind_has_no_neighbourhood_and_marking_it_changes_nothing(memory: Memory) -> None:
+    slots = memory.attention.slots
+    before = dict(slots.state.working_memory.slots)
+    slots.update_checkpoint_access("W99")
+    assert slots.get_checkpoint_radius("W99", radius=10) == [] and slots.state.working_memory.slots == before
+    with pytest.raises(NotFound, match="W99"):
+        slots.create_checkpoint("W99", [{"block_index": 1}])
+
+
+@pytest.mark.seed("001 checkpoint-calls")
+def test_the_calls_of_the_design_run_as_it_prints_them(memory: Memory) -> None:
+    vector = Toy().embed(["boat and sail"], "query")[0]
+    said = memory.intelligent_search("boat and sail", vector, ["boat", "sail"])
+    assert set(said) == {"results", "source", "search_time_ms", "result_count"} and said["result_count"] == len(said["results"]) > 0
+    slots, mind = memory.attention.slots, memory.attention.state.working_memory
+    slot = mind.get_active_slots(memory.clock.now())[0]
+    made = slots.create_checkpoint(slot, [{"block_index": 1, "similarity_score": 0.8, "embedding": vector}])
+    slots.update_checkpoint_access(slot.slot_id)
+    assert made["slot_id"] == slot.slot_id and 1 in slots.get_checkpoint_radius(slot.slot_id, radius=10)
+    found = slots.search_with_checkpoints(vector, mind, top_k=5)
+    assert {"block_index", "similarity_score", "checkpoint_relevance", "final_score", "content", "keywords", "source_slot"} == set(found[0])

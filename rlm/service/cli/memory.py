@@ -368,7 +368,7 @@ def forget(memory: Memory, about: str, keep: tuple[str, ...], erase: bool, yes: 
 @with_memory()
 def recall(memory: Memory, query: str, k: int | None, as_json: bool, **filters: Any) -> None:
     "Find the memories that fit QUERY best, from what is in mind if that is enough."
-    said = memory.intelligent_search(query, k, **filter_arguments(**filters))
+    said = memory.intelligent_search(query, k=k, **filter_arguments(**filters))
     if as_json:
         print_json(said | {"results": [h.as_dict() for h in said["results"]]})
     else:

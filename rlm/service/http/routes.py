@@ -81,7 +81,7 @@ def recall(call: Call, body: RecallBody) -> Any:
     "The memories that answer a question best, from what is in mind if that is enough. It moves attention: it takes the right to write."
     with call.service.tracer.span("memory.recall") as span:
         begun = time.perf_counter()
-        recalled = call.memory.intelligent_search(body.query, body.count(), **body.filters.given())
+        recalled = call.memory.intelligent_search(body.query, k=body.count(), **body.filters.given())
         call.memory.searcher.record(recalled["results"], "rest", call.caller.id)
         if span is not None:
             span.set_attributes({"rlm.hits": recalled["result_count"], "rlm.layer": recalled["source"]})
