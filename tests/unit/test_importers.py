@@ -365,6 +365,14 @@ def test_a_line_that_cannot_be_read_is_named_and_the_others_are_stored(tmp_path:
         assert kept["The roof\u2028leaks."][1] == {"room": "attic"}
 
 
+def test_a_message_may_tell_its_time_in_seconds() -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        [said] = memory.add_conversation([{"role": "user", "content": "The tap drips.", "created_at": 1767312000}])
+        assert str(said.valid_from.date()) == "2026-01-02"
+        with pytest.raises(InvalidInput):
+            memory.add_conversation([{"role": "user", "content": "The tap drips.", "created_at": True}])
+
+
 def test_a_conversation_that_cannot_be_read_is_named_and_the_others_are_stored(tmp_path: Path) -> None:
     (tmp_path / "conversations.json").write_text(json.dumps([{"title": "Cut", "mapping": None}, *CHATGPT]), encoding="utf-8")
     with Memory(":memory:", embedder="none") as memory:
