@@ -292,7 +292,7 @@ class RuleLifecycle:
                      rule_id: str,          # the rule
                      success_inc: int = 0,  # number of times it helped
                      fail_inc: int = 0,     # number of times it misled
-                     timestamp: "datetime | date | str | float | None" = None,  # when; text without a zone is UTC; None: now
+                     timestamp: "datetime | date | str | float | None" = None,  # when; a TIMESTAMP of SQLite is UTC; None: now
                      *,
                      access: int = 1,           # uses to add
                      query: str | None = None,  # the question it was found for, guarded; None: not said

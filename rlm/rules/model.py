@@ -149,7 +149,7 @@ def check_rule(fields: Mapping[str, Any],  # fields of a rule in the store's nam
         read_count(start[name], f"{name} of counted_from")
 
 # %% ../../nbs/50_rules/05_model.ipynb #44a9a83b
-def row_time(value: Any,  # a time as `parse_time` takes it, seconds since 1970, or text without a zone, as SQLite writes a TIMESTAMP: UTC
+def row_time(value: Any,  # a time as `parse_time` takes it, seconds since 1970, or a TIMESTAMP as SQLite writes it, which is UTC
              what: str,   # name of the value in an error message
              ) -> datetime:
     "Read a time of a rule's row. Raises `InvalidInput`."
@@ -163,7 +163,7 @@ def row_time(value: Any,  # a time as `parse_time` takes it, seconds since 1970,
     return parse_time(value, what)
 
 
-_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?")
+_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?")
 
 
 def make_rule_record(rule: Any,                  # the words, or a dictionary of fields

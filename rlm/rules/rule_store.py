@@ -188,7 +188,7 @@ class RuleStore:
                      rule_id: str,          # the rule
                      success_inc: int = 0,  # number of times it helped
                      fail_inc: int = 0,     # number of times it misled
-                     timestamp: "datetime | date | str | float | None" = None,  # when; text without a zone is UTC; None: now
+                     timestamp: "datetime | date | str | float | None" = None,  # when; a TIMESTAMP of SQLite is UTC; None: now
                      ) -> Rule:             # the rule afterwards
         "Report a use. Raises `NotFound`, and `InvalidInput` for negative counts and for times before the rule or in the future."
         return self.lifecycle.update_usage(rule_id, success_inc, fail_inc, timestamp)
