@@ -62,7 +62,7 @@ nightly: $(VENV)/.installed-dev  ## what takes longer: loops of kills, crowds of
 
 ADAPTERS := $(VENV)-adapters
 adapters: $(ADAPTERS)/.installed  ## the adapters against the real frameworks, in an environment of their own (some 870 MB)
-	@PYTHONPATH=. $(if $(PYTEST_ARGS),,RLM_RECORD=adapters) $(ADAPTERS)/bin/python -m pytest -q tests/adapters -p no:cacheprovider $(PYTEST_ARGS)
+	@PYTHONPATH=.:tests/adapters $(if $(PYTEST_ARGS),,RLM_RECORD=adapters) $(ADAPTERS)/bin/python -m pytest -p recorded -q tests/adapters -p no:cacheprovider $(PYTEST_ARGS)
 
 $(ADAPTERS)/.installed: settings.ini
 	@$(PYTHON) -m venv $(ADAPTERS)
@@ -72,7 +72,7 @@ $(ADAPTERS)/.installed: settings.ini
 
 CREWAI := $(VENV)-crewai
 crewai: $(CREWAI)/.installed  ## the adapter of CrewAI, whose pins want an environment of their own (about 1 GB)
-	@CREWAI_DISABLE_TELEMETRY=true OTEL_SDK_DISABLED=true PYTHONPATH=. $(if $(PYTEST_ARGS),,RLM_RECORD=crewai) $(CREWAI)/bin/python -m pytest -q tests/adapters/test_crewai.py \
+	@CREWAI_DISABLE_TELEMETRY=true OTEL_SDK_DISABLED=true PYTHONPATH=.:tests/adapters $(if $(PYTEST_ARGS),,RLM_RECORD=crewai) $(CREWAI)/bin/python -m pytest -p recorded -q tests/adapters/test_crewai.py \
 	  tests/adapters/test_page.py -p no:cacheprovider $(PYTEST_ARGS)
 
 $(CREWAI)/.installed: settings.ini

@@ -206,11 +206,12 @@ def asked_facts(question: str,  # questions that are asked
 # %% ../../nbs/85_companion/04_statements.ipynb #66b5a17b
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..agent.models.base import Message, Model, read_object
 from .statement import normal_value
 from ..core.text import tokens
+if TYPE_CHECKING:  # loaded when a model reads
+    from rlm.agent.models.base import Model
 
 # %% ../../nbs/85_companion/04_statements.ipynb #18795ac9
 _FACT: Mapping[str, Any] = {
@@ -314,13 +315,15 @@ def read_fact(entry: object,             # one fact of an entry
     return parts | ({"negated": True} if entry.get("negated") is True else {}) if all(normal_value(p) for p in parts.values()) else None
 
 
-def read_memories(model: Model,                   # model that reads
+def read_memories(model: "Model",                   # model that reads
                   batch: Sequence[NumberedTurn],  # turns of one conversation, in order
                   ) -> list[ModelMemory]:
     "Ask a model what is worth remembering of some turns. Raises `ModelError` when it gives no answer."
     if not any(t.person for t in batch):
         return []
     shown = json.dumps([{"message": t.number, "who": t.who, "says": t.text} for t in batch], ensure_ascii=False)
+    from rlm.agent.models.base import Message, read_object  # here, so that a memory without a model does not load it
+
     reply = model.complete([Message("system", ASKED), Message("user", shown)], schema=SCHEMA, max_tokens=2000)
     found = None if reply.truncated else read_object(reply.text)
     entries = found.get("memories") if found else None

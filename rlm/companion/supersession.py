@@ -66,6 +66,7 @@ def _endable() -> frozenset[str]:
 
 
 _PRONOUNS = {"he": "she", "she": "he", "it": ""}  # subjects that a store tells, with the pronoun of the other gender
+_OF_EVENTS = frozenset({"time", "place", "price", "is"})  # relations of what is *my flight* today and *the flight* tomorrow
 _SWITCHED = frozenset({"switched to", "changed to"})  # what is left is what the older value has the same noun for
 _KIN = {"she": r"(?:sister|mother|mom|mum|wife|girlfriend|daughter|aunt|niece|grandmother|grandma|granddaughter|fiancée)$",
         "he": r"(?:brother|father|dad|husband|boyfriend|son|uncle|nephew|grandfather|grandpa|grandson|fiancé)$"}
@@ -309,12 +310,15 @@ class FactKeeper:
         me = normal_value(speaker_of(record))
         bare = fact.subject_key.removeprefix(f"{me}'s ")
         definite = fact.subject[:4].lower() == "the "
-        if not (definite or bare != fact.subject_key) or not (fact.single or fact.ended or fact.negated) or self.facts.about(
-                record.namespace, fact.subject_key, fact.relation_key):
+        mine = bare != fact.subject_key and (fact.relation_key in _OF_EVENTS or fact.ended)
+        if not (definite or mine) or not (fact.single or fact.ended or fact.negated):
+            return fact
+        key = (fact.subject_key, fact.relation_key)
+        if any((o.subject_key, o.relation_key) == key for o in self.facts.related(record.namespace, fact)):
             return fact
         asked = [(owner + name, fact.relation_key) for name in _names_of(bare) for owner in ("", f"{me}'s ")]
         asked += [(me, bare)] if definite and fact.relation == "is" else []
-        had = [o for pair in asked for o in self.facts.about(record.namespace, *pair) if o.single]
+        had = [o for o in self.facts.about_any(record.namespace, asked) if o.single]
         one = had[-1] if len({(o.subject_key, o.relation_key) for o in had}) == 1 else None
         return fact if one is None else replace(fact, subject=one.subject, subject_key=one.subject_key, relation=one.relation,
                                                 relation_key=one.relation_key)

@@ -120,6 +120,16 @@ class FactTable:
         then = f"f.valid_from <= ? AND (f.valid_to IS NULL OR f.valid_to > ?) AND {_KEPT}"
         return self._found(f"{asked} AND {then}", (*named, to_iso(at), to_iso(at)))
 
+    def about_any(self,
+                  namespace: str,                   # the partition
+                  pairs: Sequence[tuple[str, str]],  # subjects and relations in normal form
+                  ) -> list[Fact]:                  # in the order they were stored
+        "Return the current facts that name one of these subjects with its relation, in one question."
+        subjects, relations = (json.dumps(sorted(set(names)), ensure_ascii=False) for names in zip(*pairs, strict=True))
+        found = self._found("f.namespace = ? AND f.subject_key IN (SELECT value FROM json_each(?)) "
+                            f"AND f.relation_key IN (SELECT value FROM json_each(?)) AND {_CURRENT}", (namespace, subjects, relations))
+        return [f for f in found if (f.subject_key, f.relation_key) in pairs]
+
     def related(self,
                 namespace: str,           # the partition
                 fact: Fact,               # a statement that is being stored
