@@ -177,6 +177,6 @@ def test_sequences_of_requests_keep_the_contract(contract: Any) -> None:
         def validate_response(self, response: Any, case: Any, **more: Any) -> None:
             seen[case.operation.label, response.status_code // 100] += 1
             case.validate_response(response, checks=CHECKS)
-    Sequence.run(settings=settings(max_examples=30, stateful_step_count=8, deadline=None, derandomize=True, database=None,
+    Sequence.run(settings=settings(max_examples=120, stateful_step_count=8, deadline=None, derandomize=True, database=None,
                                    suppress_health_check=list(HealthCheck), phases=[Phase.generate]))
     assert sum(seen.values()) > 100 and any("/{" in route and kind == 2 for route, kind in seen), "no answer was used by a later request"
