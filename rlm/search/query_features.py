@@ -96,6 +96,7 @@ def asks_now(query: str,  # question, in English or Korean
 _ASKS_BEFORE = re.compile(r"\b(used to|before|back then|originally|at first|initially|former(?:ly)?|previous(?:ly)?|"
                           r"(?:my|our|your|his|her|their|the) old)\b|예전|옛날|원래|이전|전에|처음|"
                           r"[가-힣]기 ?전|시절|[가-힣]던 (?=[가-힣])", re.I)
+_TWO_DIGITS = re.compile(r"(?<![A-Za-z])\d\d")  # of a year, if there is one
 _SPEAKS_OF_PAST = re.compile(r"\b(did|was|were|had)\b|[가-힣](?:았|었|였|했)|[갔왔났봤샀섰탔됐썼]", re.I)
 
 
@@ -104,7 +105,7 @@ def asks_before(query: str,  # question, in English or Korean
     "Return whether a question asks about what was: *used to*, *before*, *originally*; 예전, 원래; *Where did I live in 2024?*."
     if _ASKS_BEFORE.search(query) is not None:
         return True
-    return _SPEAKS_OF_PAST.search(query) is not None and any(d.year for d in dates_in(query))
+    return _TWO_DIGITS.search(query) is not None and _SPEAKS_OF_PAST.search(query) is not None and any(d.year for d in dates_in(query))
 
 
 def past_moment(query: str,     # question, in English or Korean
