@@ -68,7 +68,7 @@ _BARE = re.compile(  # *Correction: 9:40*, *No wait, it was right before: 7:15*,
     r"(?: (?:was|is) (?:right|correct)(?: after all)?|이야|야|예요|이에요|입니다|임|이 맞아|가 맞아)?[.!~ㅋㅎ ]*$", re.I)
 _CORRECTING = re.compile(r"(?:no|actually|sorry|wait|oops|correction|i mean|i meant|아니|아냐|아니야|참|아 참|정정)\b[,:.!]? ", re.I)
 _DENIES = re.compile("n[o'’]t|말고|아니", re.I)
-_THOSE = frozenset(["걔", "얘", "쟤", "그녀", "그분", "그거", "he", "she", "it"])  # subjects that name nobody by themselves
+_THOSE = frozenset(["걔", "얘", "쟤", "그녀", "그분", "그거", "he", "she", "it"])  # pronouns, which name no subject by themselves
 
 
 def corrects(text: str,  # words of a memory

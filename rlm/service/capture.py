@@ -46,7 +46,7 @@ def same_again(memory: Memory,          # open namespace
     return memory.get(known.id)
 
 
-LIKELY = 0.5  # relevance from which a memory is about something without having all its words
+ABOUT = 0.5  # relevance from which a memory is about something without having all its words
 MOST_ABOUT = 500  # memories that are looked at
 
 
@@ -57,7 +57,7 @@ def memories_about(memory: Memory,  # open namespace
     than not answers it. Rules and strategies are not among them. Raises `InvalidInput`."""
     request = memory.searcher.parse(about, {"kind": "block"})
     whole = replace(request, filters=Filters.read(kind="block", status=STATUSES))
-    found = {h.id: h.memory for h in memory.search(about, 50, kind="block", status="any") if (h.relevance or 0.0) >= LIKELY}
+    found = {h.id: h.memory for h in memory.search(about, 50, kind="block", status="any") if (h.relevance or 0.0) >= ABOUT}
     for hit in memory.searcher.full_text(whole, MOST_ABOUT) if request.terms else ():
         if set(request.terms) <= set(tokens(" ".join((hit.memory.title or "", hit.text, *hit.memory.tags)))):
             found.setdefault(hit.id, hit.memory)

@@ -297,15 +297,14 @@ _APPLIES = re.compile(r"(?:can|could|may) (?:i|you|we|one) use (\{p\d\}) (?:on|w
                       r"|does (\{p\d\}) apply to (?:an? |the )?(\{c\d\}) ?\??"
                       r"|(\{c\d\}) ?에 ?(\{p\d\}) ?(?:을|를)? ?(?:쓸|사용할|붙일) 수 있(?:어|나|나요|어요|니|습니까)\??")
 _APPLIES_CODE = """stated = [f["value"] for f in describe_entity({property!r}, fact="domain")["items"]]
-domains = [d for s in stated for d in s.strip("()").split(" or ")]
-domains = [d.split()[0] for d in domains]
-if domains:
+domains = [d.split()[0] for s in stated for d in s.strip("()").split(" or ")]
+if domains and " and " not in " ".join(stated):
     FINAL({whole!r} in domains or any(relate({whole!r}, d)["is_a"] == "a is a b" for d in domains))
 """
 
 
 def _applies(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
-    "Code for whether a property can be used on a class: whether that is in its domain; without a domain, nothing is said."
+    "Code for whether a class is in the domain of a property, where that is one class or any of some; else nothing is said."
     if not (m := _APPLIES.fullmatch(text)):
         return ""
     said = {x[1]: _iri(marks, x) for x in m.groups() if x}

@@ -28,6 +28,7 @@ from .telemetry import AnchorCounters
 
 
 CONNECTIONS = 512  # callers connected at a time, at most; one more is answered with 503
+FEWEST = 8  # callers that are let in, however few files there are
 THREADS = 40  # requests that are worked on at a time: the default size of anyio's thread pool
 OTHER_FILES = 64  # files beside connections and store: the process's streams and log, the tokens, the model, callers that are turned away
 FILES_PER_THREAD = 2  # the thread's connection to the store, and the write-ahead log beside it
@@ -47,12 +48,12 @@ def file_limit() -> int | None:
 
 def connection_limit(files: int | None,  # files that the process may open; None: any number
                      ) -> int:
-    "Return how many callers may be connected at a time, from 8 to `CONNECTIONS`, so that the store can open what all their requests need."
+    "Return how many callers may be connected at a time, `FEWEST` to `CONNECTIONS`, so that the store can open what their requests need."
     if files is None:
         return CONNECTIONS
     free, request = files - OTHER_FILES, FILES_PER_THREAD + FILES_PER_NAMESPACE
     fits = free // (1 + request)  # callers, each with a thread and a namespace of its own
-    return max(8, min(CONNECTIONS, fits if fits < THREADS else free - THREADS * request))
+    return max(FEWEST, min(CONNECTIONS, fits if fits < THREADS else free - THREADS * request))
 
 
 def namespace_limit(files: int | None,  # files that the process may open; None: any number
