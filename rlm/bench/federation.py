@@ -21,7 +21,7 @@ from ..companion.policy import ACTIONS, ContextualBandit, MemoryPolicy, Vector
 from ..core.errors import InvalidInput
 from ..federation.aggregation import RULES, FederatedBandit, aggregate
 from ..federation.gossip import ROUNDS_KEPT
-from ..federation.update import CLIP, SHAPES, Array, FeedbackExample, clip_norm, epsilon, gaussian_noise, linear_model
+from ..federation.update import CLIP, SHAPES, Array, FeedbackExample, MODELS, clip_norm, epsilon, gaussian_noise, linear_model
 # kind → share of people who keep it
 HABITS = {"technical": 0.2, "emotion": 0.15, "preference": 0.9, "third_person": 0.7, "plans": 0.9, "daily": 0.1}
 NOISE = 13.0  # multiplier of a round; ten rounds cost ε .98 at δ 1e-5
@@ -237,11 +237,17 @@ class _SimulatedCrowd:
         seeds = np.random.default_rng(seed).integers(2 ** 32, size=count)
         self.people = [SimulatedPerson(pools[LANGUAGES[n % len(LANGUAGES)]], int(s)) for n, s in enumerate(seeds)]
         self.taught = [p.answers(answers) for p in self.people]
-        self.updates = np.array([clip_norm(linear_model(e)) for _, e in self.taught])
+        self.updates = self.fitted("linear")
         self.poisoned = np.array([clip_norm(linear_model([FeedbackExample(e.state, e.action, -e.reward, e.prior) for e in found]))
                                   for _, found in self.taught])
         self.examined = range(count if examined is None else min(examined, count))
         self.alone = np.array([self.people[n].f1(self.taught[n][0]) for n in self.examined])
+
+    def fitted(self,
+               shape: str,  # a key of `MODELS`
+               ) -> Array:  # people × numbers
+        "Return the update of each person, without noise."
+        return np.array([clip_norm(MODELS[shape](e)) for _, e in self.taught])
 
     def untrained(self) -> Array:
         "Return what each person scores before anything is learned."
@@ -263,9 +269,10 @@ class _SimulatedCrowd:
                  attack: str | None = None,  # attack of a fifth of the people; None: all are honest
                  noise: float = 0.0,        # standard deviation on each number of an update, in clips
                  seed: int = 0,             # seed of the noise
+                 shape: str = "linear",     # what is shared, a key of `MODELS`
                  ) -> tuple[Array, Array]:  # scores of those examined and honest, and whether each adopted the model
         "Return what people score with a model of all others."
-        sent, liars = self.updates.copy(), range(0)
+        sent, liars = self.updates.copy() if shape == "linear" else self.fitted(shape), range(0)
         if attack is not None:
             liars = range(len(sent) - len(sent) // 5, len(sent))
             honest = sent[:liars.start]
@@ -317,6 +324,16 @@ def _crowd_rows(crowds: Sequence[_SimulatedCrowd],  # crowds of one size, a seed
                       min=digits(float(gain.min())), max=digits(float(gain.max())), n=len(gain), better="higher")
 
 
+def _network_rows(crowds: Sequence[_SimulatedCrowd],  # crowds of one size, a seed each
+                  ) -> Iterator[Row]:
+    "Yield what twenty answers are worth together where the 899 parameters of the network are shared instead of 33 numbers."
+    size = f"{len(crowds[0].people)} people"
+    found = [c.together(shape="network")[0] for c in crowds]
+    lost = np.concatenate([s - c.alone for s, c in zip(found, crowds, strict=True)])
+    yield _row(f"{size}: together, 20 answers, 899 numbers", [float(s.mean()) for s in found])
+    yield Row(f"{size}: share who lose more than .01, 899 numbers", "", digits(float((lost < -0.01).mean())), n=len(lost), target=0.0)
+
+
 def _attack_rows(crowds: Sequence[_SimulatedCrowd],  # crowds of one size, a seed each
                  ) -> Iterator[Row]:
     "Yield the scores of the honest with a fifth of liars, by rule; the target is two points below the same people without."
@@ -337,9 +354,9 @@ def _privacy_rows(pools: Mapping[str, Sequence[PooledTurn]],  # language → tur
     "Yield scores under noise: of ten rounds within ε 1 by the number of people, and of other ε in the largest crowd."
     crowds = {size: [_SimulatedCrowd(pools, size, seed, examined=40) for seed in seeds] for size in sizes}
 
-    def noisy(size: int, multiplier: float) -> list[float]:
+    def noisy(size: int, multiplier: float, shape: str = "linear") -> list[float]:
         "The noise of ten rounds that are averaged."
-        return [float(c.together("mean", noise=multiplier / np.sqrt(ROUNDS_KEPT), seed=s)[0].mean())
+        return [float(c.together("mean", noise=multiplier / np.sqrt(ROUNDS_KEPT), seed=s, shape=shape)[0].mean())
                 for c, s in zip(crowds[size], seeds, strict=True)]
     for size in sizes:
         yield _row(f"{size} people: alone, the same 40", [float(c.alone.mean()) for c in crowds[size]], role="baseline")
@@ -347,6 +364,7 @@ def _privacy_rows(pools: Mapping[str, Sequence[PooledTurn]],  # language → tur
         yield _row(f"{size} people: mean, ε ≤ 1 over ten rounds", noisy(size, NOISE))
     for multiplier in (52.0, 26.0, 6.5, 3.25, 1.6):
         yield _row(f"{sizes[-1]} people: mean, ε {epsilon([multiplier] * ROUNDS_KEPT):.2f} over ten rounds", noisy(sizes[-1], multiplier))
+    yield _row(f"{sizes[-1]} people: mean, ε ≤ 1 over ten rounds, 899 numbers", noisy(sizes[-1], NOISE, "network"))
 
 
 def _row(name: str, runs: Sequence[float], **more: object) -> Row:
@@ -366,7 +384,7 @@ def run(folder: Path,        # folder with companion_turns.jsonl
     sizes, many = ((8,), (8, 12)) if quick else ((30, 100), (10, 30, 100, 300, 1000))
     crowds = {size: [_SimulatedCrowd(pools, size, s) for s in seeds] for size in sizes}
     rows = [row for size in sizes for row in _crowd_rows(crowds[size])]
-    rows += [*_attack_rows(crowds[sizes[0]]), *_privacy_rows(pools, many, seeds)]
+    rows += [*_network_rows(crowds[sizes[0]]), *_attack_rows(crowds[sizes[0]]), *_privacy_rows(pools, many, seeds)]
     parameters = {"habits": HABITS, "seeds": seeds, "asked": ASKED, "numbers of an update": SHAPES["linear"], "delta": 1e-5,
                   "turns": {k: len(v) for k, v in pools.items()}, "min and max": "over runs, or over people"}
     return new_report("federation", seed, max(many), parameters, rows)

@@ -32,7 +32,7 @@ from ..core.guard import TrustState, guarded_value, screen, trust_of
 from ..core.ids import canonical_json, digest, new_id
 from ..core.settings import Settings
 from ..core.text import clip, split_sentences, tokens, valid_text
-from ..federation.aggregation import GAIN, FederatedBandit, judge_shared
+from ..federation.aggregation import FederatedBandit, enlarged, judge_shared
 from ..federation.update import SHAPES, Array, FeedbackExample
 from ..search.candidates import LATER, LIKELY
 from ..search.query_features import past_moment
@@ -576,18 +576,18 @@ class Companion:
         return None if found is None else _shared_values(found)
 
     def adopt(self,
-              shared: Array,             # 33 numbers, an aggregate of updates
+              shared: Array,             # 33 or 899 numbers, an aggregate of updates
               ) -> tuple[float, float]:  # mean squared error of predictions of one's own feedback: alone, and with the shared model
         """Decide with a shared model over one's own from now on. Raises `InvalidInput` for one that is not better on one's own feedback
         by a tenth of the error; then the one in use stays, if it is still good."""
         try:
-            errors = judge_shared(shared * GAIN, self.feedback())
+            errors = judge_shared(enlarged(shared), self.feedback())
         except InvalidInput:
             self._judge_again()
             raise
         with self.storage.transaction():
             self.storage.learned.remove(self.namespace, SHARED)
-            made = LearnedParameters(new_id(), canonical_json((shared * GAIN).tolist()).encode())
+            made = LearnedParameters(new_id(), canonical_json(enlarged(shared).tolist()).encode())
             about = {"error alone": errors[0], "error together": errors[1]}
             self.storage.learned.put(made, self.namespace, SHARED, self.ctx.clock.now(), about)
         return errors
@@ -921,7 +921,7 @@ def _shared_values(learned: LearnedParameters) -> Array:
     "A shared model as it was stored. Raises `InvalidInput`."
     found = _stored(learned)
     values = np.array(found if isinstance(found, list) else [], dtype=np.float64)
-    if values.shape != (SHAPES["linear"],) or not np.isfinite(values).all():
+    if values.shape not in {(n,) for n in SHAPES.values()} or not np.isfinite(values).all():
         raise InvalidInput("The saved shared model is damaged.", "Leave the federation, and one's own policy decides: rlm federation leave")
     return values
 

@@ -305,7 +305,7 @@ class _CompanionFeedback:
         return self.companion.feedback()
 
     def adopt(self,
-              shared: Array,             # 33 numbers, an aggregate
+              shared: Array,             # 33 or 899 numbers, an aggregate
               ) -> tuple[float, float]:  # errors of predictions: alone, and with the shared model
         "Decide with a shared model from now on, unless it is worse."
         return self.companion.adopt(shared)
@@ -327,8 +327,9 @@ def status_of(folder: FederationFolder,  # the peer's files
     node = running_node(folder, companion)
     peers = [{"key": k, "url": p.url, "updates": len(p.values), "sequence": p.sequence, "reputation": node.reputation.of(k)}
              for k, p in sorted(node.peers.items())]
-    return {"federation": node.federation, "key": node.key.public, "url": folder.card().url, "feedback": len(companion.feedback()),
-            "rounds_sent": len(node.budget.spent), "epsilon_spent": round(epsilon(node.budget.spent, node.budget.delta), 4),
+    return {"federation": node.federation, "key": node.key.public, "url": folder.card().url, "shape": node.config.shape,
+            "feedback": len(companion.feedback()), "rounds_sent": len(node.budget.spent),
+            "epsilon_spent": round(epsilon(node.budget.spent, node.budget.delta), 4),
             "epsilon_budget": node.budget.budget, "delta": node.budget.delta, "shared_model_in_use": companion.shared() is not None,
             "peers": peers}
 

@@ -11,9 +11,11 @@ import pytest
 from rlm.companion.policy import ACTIONS, FEATURES, ContextualBandit
 from rlm.core.errors import InvalidInput
 from rlm.core.ids import canonical_json
-from rlm.federation.aggregation import GAIN, FederatedBandit, Reputation, aggregate, judge_shared, krum, krum_scores
+from rlm.federation.aggregation import FederatedBandit, Reputation, aggregate, enlarged, judge_shared, krum, krum_scores
 from rlm.federation.gossip import check_rules, rule_hash, rule_table
 from rlm.federation.update import (
+    MODELS,
+    PASSES,
     SHAPES,
     FeedbackExample,
     PolicyUpdate,
@@ -24,7 +26,7 @@ from rlm.federation.update import (
     epsilon,
     gaussian_noise,
     linear_model,
-    network_model,
+    model_scores,
 )
 
 REFERENCES: list[dict[str, Any]] = json.loads(Path(__file__).parents[1].joinpath("data", "byzfl_vectors.json").read_text(encoding="utf-8"))
@@ -38,8 +40,8 @@ def examples(count: int, seed: int = 0) -> list[FeedbackExample]:
 
 def test_an_update_is_small_and_the_seeds_parameters_are_an_option() -> None:
     assert SHAPES["linear"] == 3 * (len(FEATURES) + 1) <= 50
-    assert linear_model(examples(20)).shape == (33,) and network_model(examples(20)).shape == (SHAPES["network"],)
-    assert not linear_model([]).any() and not network_model([]).any(), "who has no feedback says nothing"
+    assert all(model(examples(20)).shape == (SHAPES[shape],) for shape, model in MODELS.items())
+    assert not any(model([]).any() for model in MODELS.values()), "who has no feedback says nothing"
     assert linear_model(examples(20))[:22].any() and not linear_model(examples(20))[22:].any(), "RETRIEVE was never rewarded"
 
 
@@ -153,11 +155,21 @@ def liking_technical(count: int, seed: int) -> list[FeedbackExample]:
     return [FeedbackExample(tuple(s), "SAVE", 1.0 if s[6] else -1.0) for s in states]
 
 
+def test_shared_parameters_score_as_the_network_that_was_trained() -> None:
+    trained, found = ContextualBandit(), examples(20)
+    for e in found * PASSES:
+        trained.learn(np.array(e.state), e.action, e.reward)
+    states = np.array([e.state for e in found])
+    assert np.allclose(model_scores(MODELS["network"](found))(states), trained.scores(states))
+    assert not model_scores(np.zeros(SHAPES["network"]))(states).any(), "a model that says nothing adds nothing"
+
+
 @pytest.mark.seed("002 federation-off")
-def test_leaving_restores_ones_own_scores_to_the_bit() -> None:
+@pytest.mark.parametrize("shape", SHAPES)
+def test_leaving_restores_ones_own_scores_to_the_bit(shape: str) -> None:
     own, alone, state = ContextualBandit(), ContextualBandit(), np.linspace(0, 1, 10)
     federated = FederatedBandit(own, liking_technical(20, 2))
-    federated.accept(clip_norm(linear_model(liking_technical(40, 1))))
+    federated.accept(clip_norm(MODELS[shape](liking_technical(40, 1))))
     assert not np.array_equal(federated.scores(state), own.scores(state)), "it is used"
     for e in liking_technical(30, 3):
         own.learn(np.array(e.state), e.action, e.reward)
@@ -167,8 +179,9 @@ def test_leaving_restores_ones_own_scores_to_the_bit() -> None:
 
 
 @pytest.mark.seed("002 federation-off")
-def test_a_worse_shared_model_is_refused_by_feedback_that_it_has_not_seen() -> None:
-    federated, good = FederatedBandit(ContextualBandit(), liking_technical(20, 2)), clip_norm(linear_model(liking_technical(40, 1)))
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_worse_shared_model_is_refused_by_feedback_that_it_has_not_seen(shape: str) -> None:
+    federated, good = FederatedBandit(ContextualBandit(), liking_technical(20, 2)), clip_norm(MODELS[shape](liking_technical(40, 1)))
     alone, together = federated.accept(good)
     assert together < alone
     state = np.linspace(0, 1, 10)
@@ -186,7 +199,7 @@ def test_where_a_person_has_answered_the_answers_decide_and_elsewhere_the_others
     technical, preference = np.zeros(10), np.zeros(10)
     technical[6] = preference[[5, 6]] = 1
     mine = [FeedbackExample(tuple(preference), "SAVE", -1.0)] * 6
-    federated = FederatedBandit(ContextualBandit(), mine, GAIN * others)
+    federated = FederatedBandit(ContextualBandit(), mine, enlarged(others))
     assert federated.scores(technical)[0] > 0 > -0.3 > federated.scores(preference)[0]
 
 

@@ -25,7 +25,7 @@ from rlm.federation.gossip import (
     rule_table,
     verify,
 )
-from rlm.federation.update import Array, FeedbackExample, PolicyUpdate, encode_update
+from rlm.federation.update import SHAPES, Array, FeedbackExample, PolicyUpdate, encode_update
 
 KEYS = [PeerKey(bytes([n + 1] * 32)) for n in range(6)]
 URLS = {k.public: f"http://127.0.0.1:{9000 + n}" for n, k in enumerate(KEYS)}
@@ -170,10 +170,11 @@ def test_a_reply_is_believed_only_to_the_request_that_was_sent() -> None:
 
 
 @pytest.mark.seed("002 gossip")
-def test_five_converge_through_a_partition_and_an_offline_peer_and_learn_the_same() -> None:
+@pytest.mark.parametrize("shape", SHAPES)
+def test_five_converge_through_a_partition_and_an_offline_peer_and_learn_the_same(shape: str) -> None:
     sources = [Answers(n) for n in range(5)]
     clocks = [ManualClock(f"2026-05-01T{10 + (n == 3)}:00:00Z") for n in range(5)]  # one clock is an hour ahead
-    nodes = [node(n, source=sources[n], clock=clocks[n]) for n in range(5)]
+    nodes = [node(n, replace(SILENT, shape=shape), sources[n], clock=clocks[n]) for n in range(5)]
     apart = {URLS[KEYS[n].public] for n in (0, 1)}
     for n in nodes[:2]:
         n.step(network(nodes, lambda url: url not in apart))
@@ -187,6 +188,21 @@ def test_five_converge_through_a_partition_and_an_offline_peer_and_learn_the_sam
     assert all(s.shared is not None for s in sources)
     for n in nodes:
         assert n.step(network(nodes)).errors is not None
+
+
+def test_a_message_of_many_long_updates_is_cut_and_the_rest_follows() -> None:
+    keys = [PeerKey(bytes([n + 1] * 32)) for n in range(60)]
+    urls = {k.public: f"http://127.0.0.1:{9000 + n}" for n, k in enumerate(keys)}
+    config = replace(SILENT, shape="network")
+    full, empty = (GossipNode(k, "family", Answers(n), urls, config, clock=ManualClock(), seed=n) for n, k in enumerate(keys[:2]))
+    for n, key in enumerate(keys[2:]):
+        full.take(*update(key, shape="network", values=tuple(round(v, 9) for v in np.random.default_rng(n).normal(0, 4, 899).tolist())))
+    def send(url: str, body: bytes, signature: str) -> tuple[bytes, str]:
+        reply = full.receive(body, signature)
+        assert max(len(body), len(reply[0])) <= MOST_MESSAGE
+        return reply
+    came = [empty.exchange(keys[0].public, send) for _ in range(3)]
+    assert sum(came) == 58 and came[0] < 58 and came[2] == 0
 
 
 def test_what_is_worse_for_a_person_is_not_adopted() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from rlm import Memory
 from rlm.core.errors import InvalidInput
-from rlm.federation.update import linear_model
+from rlm.federation.update import MODELS, linear_model
 from rlm.service.companion import FEEDBACK_KEPT, SHARED, Companion
 
 TURNS = ("The tram was late again this morning, so I walked.", "오늘은 비가 와서 버스를 타고 회사에 갔다.")
@@ -29,10 +29,11 @@ def teach(companion: Companion, turn: str, keep: bool, times: int = 24) -> None:
         companion.learn(decision, 1.0 if decision.save == keep else -1.0)
 
 
-def test_switching_off_restores_ones_own_policy_to_the_bit(companion: Companion, turn: str) -> None:
+@pytest.mark.parametrize("shape", MODELS)
+def test_switching_off_restores_ones_own_policy_to_the_bit(companion: Companion, turn: str, shape: str) -> None:
     teach(companion, turn, keep=True)
     own, parameters = companion.decide(turn), companion.policy().bandit.parameters()
-    companion.adopt(linear_model(companion.feedback()) / 4)
+    companion.adopt(MODELS[shape](companion.feedback()) / 4)
     assert companion.decide(turn).scores != own.scores and companion.shared() is not None
     assert companion.policy().bandit.parameters() == parameters, "one's own is not touched"
     assert companion.drop_shared() and not companion.drop_shared() and companion.shared() is None

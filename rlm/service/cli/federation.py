@@ -22,7 +22,9 @@ def federation_group() -> None:
 address_options = options(
     click.option("--host", help="Address to listen on. Default: 127.0.0.1, this machine alone."),
     click.option("--port", type=int, help="Port to listen on; 0: any free one. Default: 8791."),
-    click.option("--url", help="Address at which others find this peer. Default: http://HOST:PORT."))
+    click.option("--url", help="Address at which others find this peer. Default: http://HOST:PORT."),
+    click.option("--shape", type=click.Choice(["linear", "network"]),
+                 help="What is shared: 33 numbers (default), or the network's 899 parameters. The same for all peers."))
 
 
 @federation_group.command(epilog=example("rlm federation init family",
@@ -63,16 +65,17 @@ def invite(memory: Memory, as_json: bool) -> None:
 @address_options
 @click.option("--allow-rules", metavar="HASH", help="Also take updates of peers with other safety rules, by their SHA-256.")
 @with_memory(makes=True)
-def join(memory: Memory, card: str, host: str | None, port: int | None, url: str | None, allow_rules: str | None, as_json: bool) -> None:
+def join(memory: Memory, card: str, url: str | None, allow_rules: str | None, as_json: bool, **given: Any) -> None:
     "Add the peer of CARD, and print one's own card for it. Without a federation here, its federation is joined."
     from rlm.federation.gossip import read_config
     from rlm.federation.gossip import read_card
     from rlm.service.federation import FederationFolder
-    folder, theirs = FederationFolder.of(memory), read_card(card)
+    folder, theirs, chosen = FederationFolder.of(memory), read_card(card), {n: v for n, v in given.items() if v is not None}
     if not folder.exists:
-        folder.create(theirs.federation, read_config({n: v for n, v in (("host", host), ("port", port)) if v is not None}), url)
-    elif (host, port, url) != (None, None, None):
-        raise InvalidInput("There is a federation here, with an address.", "Leave out --host, --port and --url, or leave it first.")
+        folder.create(theirs.federation, read_config(chosen), url)
+    elif chosen or url is not None:
+        raise InvalidInput("There is a federation here, with an address.",
+                           "Leave out --host, --port, --url and --shape, or leave it first.")
     folder.add(theirs, allow_rules)
     _show_card(folder.card(), as_json)
 
