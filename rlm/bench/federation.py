@@ -244,7 +244,7 @@ class _SimulatedCrowd:
         self.alone = np.array([self.people[n].f1(self.taught[n][0]) for n in self.examined])
 
     def fitted(self,
-               shape: str,  # a key of `MODELS`
+               shape: str,  # shape, a key of `MODELS`
                ) -> Array:  # people × numbers
         "Return the update of each person, without noise."
         return np.array([clip_norm(MODELS[shape](e)) for _, e in self.taught])
@@ -269,7 +269,7 @@ class _SimulatedCrowd:
                  attack: str | None = None,  # attack of a fifth of the people; None: all are honest
                  noise: float = 0.0,        # standard deviation on each number of an update, in clips
                  seed: int = 0,             # seed of the noise
-                 shape: str = "linear",     # what is shared, a key of `MODELS`
+                 shape: str = "linear",     # model that is shared, a key of `MODELS`
                  ) -> tuple[Array, Array]:  # scores of those examined and honest, and whether each adopted the model
         "Return what people score with a model of all others."
         sent, liars = self.updates.copy() if shape == "linear" else self.fitted(shape), range(0)
