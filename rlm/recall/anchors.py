@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['HYSTERESIS', 'RATE', 'RECENT', 'PATIENCE', 'BUDGET', 'BEAM', 'REACHES', 'NOVEL', 'DELAY_S', 'REST_S', 'WAITING',
-           'PATIENCE_S', 'SearchReach', 'Anchor', 'AnchorChoice', 'read_slot', 'SearchProfile', 'explore_rate',
-           'search_radius', 'AnchorManager']
+           'OTHERS_S', 'PATIENCE_S', 'SearchReach', 'Anchor', 'AnchorStates', 'AnchorChoice', 'read_slot',
+           'SearchProfile', 'explore_rate', 'search_radius', 'AnchorManager']
 
 # %% ../../nbs/40_recall/06_anchors.ipynb #ab0f3efc
 import logging
@@ -14,10 +14,11 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from html import escape
-from typing import Any
+from pathlib import Path
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from ..store.embedding_model import EmbeddingModelInfo, Vectors, unit
 from ..store.filters import Filters
 from ..store.records import Event, MemoryRecord, read_label, stored_id
 from ..store.sqlite.slots import SLOTS, AnchorRow
-from ..store.sqlite.storage import SQLStorage
+from ..store.sqlite.storage import SQLStorage, open_database
 
 # %% ../../nbs/40_recall/06_anchors.ipynb #2febecd5
 HYSTERESIS = 0.05  # cosine by which another topic must be nearer than that of the anchor in use
@@ -70,6 +71,31 @@ class Anchor:
     uses: int  # searches and writes that went through it
     failures: int  # searches in a row that found nothing near it
     in_use: bool  # True: it was used last
+    topic: Vectors | None = field(default=None, repr=False, compare=False)  # place of its subject; None: there are no vectors
+    last_used_at: datetime | None = field(default=None, repr=False, compare=False)  # moment of its last use; None: it was not used
+
+    def __getitem__(self,
+                    key: str,  # slot, anchor_block_id, topic_vec, summary, last_used_ts, hop_budget or pinned
+                    ) -> Any:
+        "Return one value of the anchor by its key in a snapshot, as `anchors.json` has them; times in seconds since 1970."
+        used = None if self.last_used_at is None else int(self.last_used_at.timestamp())
+        return {"slot": self.slot, "anchor_block_id": self.id, "topic_vec": None if self.topic is None else self.topic.tolist(),
+                "summary": self.summary, "last_used_ts": used, "hop_budget": self.hop_budget, "pinned": self.pinned}[key]
+
+
+class AnchorStates(list[Anchor]):
+    "The anchors A, B and C as they stood at one moment: a list that takes the name of a slot too."
+
+    @overload
+    def __getitem__(self, at: SupportsIndex | str, /) -> Anchor: ...
+    @overload
+    def __getitem__(self, at: slice, /) -> list[Anchor]: ...
+    def __getitem__(self, at: SupportsIndex | str | slice, /) -> Anchor | list[Anchor]:
+        return super().__getitem__(SLOTS.index(read_slot(at)) if isinstance(at, str) else at)
+
+    def __call__(self) -> "AnchorStates":
+        "Return the anchors: `manager.state` and `manager.state()` are the same."
+        return self
 
 
 @dataclass(slots=True)
@@ -224,6 +250,12 @@ class SearchProfile:
     farther: bool  # True: the next one does
     forced: bool  # True: it has failed so often that its neighbourhood is not walked
 
+    def __getitem__(self,
+                    key: str,  # hop_budget or explore_eps
+                    ) -> float:
+        "Return the hop budget, or the share of searches that look one link farther, by its key in the design."
+        return {"hop_budget": self.hop_budget, "explore_eps": self.explore}[key]
+
 
 def explore_rate(uses: int,  # uses of an anchor
                  ) -> float:
@@ -260,6 +292,7 @@ def _check_hops(hops: object) -> None:
 DELAY_S = 0.5  # seconds until what searches have moved is stored
 REST_S = 10.0  # seconds without a search after which the thread that stores ends
 WAITING = 256  # uses that wait at most, the last ones
+OTHERS_S = 30.0  # seconds that a store opened by its path waits for other writers: the default of the setting
 PATIENCE_S = 0.25  # seconds that storing them waits for other writers, before it is tried again
 
 
@@ -411,8 +444,8 @@ class AnchorManager:
     "Manage the anchors A, B and C of a namespace. Raises `InvalidInput` for an unknown mode."
 
     def __init__(self,
-                 backend: SQLStorage,              # the store
-                 namespace: str,                   # the partition
+                 backend: SQLStorage | str | Path,  # the store, or its file, which `close` closes then
+                 namespace: str = "default",       # the partition
                  clock: Clock | None = None,       # source of recorded times; None: the machine's
                  mode: str = "normal",             # name of a reach, or normal: by use
                  gates: Mapping[str, float] | None = None,  # model → cosine, instead of its calibration's
@@ -421,10 +454,18 @@ class AnchorManager:
         known = {**REACHES, **(reaches or {})}
         if mode != "normal" and mode not in known:
             raise InvalidInput(f"The mode {mode!r} is unknown.", f"Give one of {', '.join(['normal', *known])}.")
-        self.backend, self.namespace, self.reach, self.context = backend, namespace, known.get(mode), ""
-        self.clock, self.topics = clock or SystemClock(), _TopicSpace(backend, namespace, gates)
-        self.store = _AnchorStore(backend, namespace, self.clock, self.topics)
+        there = isinstance(backend, SQLStorage)
+        self.backend = backend if isinstance(backend, SQLStorage) else SQLStorage(open_database(backend, False, "normal", OTHERS_S))
+        self.owns_backend, self.namespace, self.reach, self.context = not there, namespace, known.get(mode), ""
+        self.clock, self.topics = clock or SystemClock(), _TopicSpace(self.backend, namespace, gates)
+        self.store = _AnchorStore(self.backend, namespace, self.clock, self.topics)
         self.counts = self.store.counts
+
+    def close(self) -> None:
+        "Store what searches have moved, and close the store if it was opened here. Raises `StoreError`."
+        self.store.close()
+        if self.owns_backend:
+            self.backend.close()
 
     def of(self,
            context: str | None,  # name of a conversation; None: the namespace's own anchors
@@ -615,23 +656,24 @@ class AnchorManager:
             rows[name] = replace(rows[name], pinned=False)
             self.store.log(name, "unpin", None)
 
-    def state(self) -> list[Anchor]:
-        "Return the anchors as they stand, with what their memories say."
+    @property
+    def state(self) -> AnchorStates:
+        "Return the anchors as they stand, with what their memories say: a list, which takes a slot's name too."
         rows = self.rows()
         records = self.backend.memories.records([r.seq for r in rows.values() if r.seq is not None])
-        last, found = max(r.turn for r in rows.values()), list[Anchor]()
+        last, found = max(r.turn for r in rows.values()), AnchorStates()
         for r in rows.values():
             memory, profile = records.get(r.seq or 0), _search_profile(r)
             words = clip(memory.title or memory.summary or memory.text) if memory else ""
             found.append(Anchor(r.slot, memory.id if memory else None, words, r.pinned, profile.hop_budget, profile.explore,
-                                r.uses, r.failures, bool(memory) and r.turn == last))
+                                r.uses, r.failures, bool(memory) and r.turn == last, r.topic, r.last_used_at))
         return found
 
     def table(self) -> tuple[list[str], list[list[object]]]:
         "Return the anchors as headers and rows of a table."
         return (["slot", "", "anchor", "memory", "hops", "uses", "failures"],
                 [[a.slot, " ".join((["in use"] if a.in_use else []) + (["pinned"] if a.pinned else [])), a.id or "", a.summary,
-                  a.hop_budget, a.uses, a.failures] for a in self.state()])
+                  a.hop_budget, a.uses, a.failures] for a in self.state])
 
     def __repr__(self) -> str:
         headers, rows = self.table()

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 import numpy as np
 
@@ -67,7 +67,8 @@ class _LayerCounts:
         return {"searches": self.searches, "layers": layers, "declined": dict(sorted(self.declined.items())), **agreement}
 
 # %% ../../nbs/40_recall/20_coordinator.ipynb #a3c72441
-class RecalledMemory(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class RecalledMemory:
     "A memory that was recalled. Its record is read when it is looked at."
 
     seq: int  # its number in the store: the block index
@@ -82,6 +83,12 @@ class RecalledMemory(NamedTuple):
     def record(self) -> MemoryRecord | None:
         "Return the memory; None when it was deleted since."
         return self.fetch(self.seq)
+
+    def __getitem__(self,
+                    key: str,  # key of `as_dict`
+                    ) -> Any:
+        "Return one value of `as_dict`: `hit['content']`."
+        return self.as_dict()[key]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the memory for JSON, with the keys of the design: `block_index`, `content`, `keywords`, `similarity_score` and

@@ -54,7 +54,7 @@ class GraphIndex:
 
     def __init__(self,
                  backend: SQLStorage,         # the store
-                 namespace: str,              # the partition
+                 namespace: str = "default",  # the partition
                  theta: float = 0.35,         # least weight of a link of similarity
                  kmax: int = 32,              # links of one memory that the graph makes
                  clock: Clock | None = None,  # source of recorded times; None: the machine's

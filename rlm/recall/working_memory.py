@@ -117,12 +117,13 @@ class WorkingMemory:
         return self.names[best], float(cosines[best])
 
     def get_active_slots(self,
-                         now: datetime,  # the present
+                         now: datetime | None = None,  # the present; None: the moment of the last use of any
                          least: float = 0.05,  # least strength
                          ) -> list[Slot]:
         "Return the slots that have not faded, strongest first."
-        found = [s for s in self.slots.values() if s.strength(now) >= least]
-        return sorted(found, key=lambda s: (-s.strength(now), s.slot_id))
+        now = now or max((s.last_used_at for s in self.slots.values()), default=None)
+        found = [s for s in self.slots.values() if now is not None and s.strength(now) >= least]
+        return sorted(found, key=lambda s: (-s.strength(now or s.last_used_at), s.slot_id))
 
     def clear(self) -> None:
         "Forget all slots."

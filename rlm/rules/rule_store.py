@@ -200,6 +200,12 @@ class RuleStore:
         "Promote a rule (status ltm); it is judged by what is counted from now on. Raises `NotFound`, `InvalidInput`."
         return self.lifecycle.decide(rule_id, "promote", reason)
 
+    def promote_to_ltm(self,
+                       rule_id: str,  # a rule that is hot or held
+                       ) -> Rule:
+        "Promote a rule: `promote`, by its name in the design. Raises `NotFound`, `InvalidInput`."
+        return self.promote(rule_id)
+
     def hold(self,
              rule_id: str,      # a rule that is hot or promoted
              reason: str = "",  # why, for the history

@@ -28,6 +28,7 @@ from ..recall.anchors import AnchorManager
 from ..recall.coordinator import SearchCoordinator
 from ..recall.graph import GraphIndex, check_link_files
 from ..recall.graph_builder import BuildReport
+from ..recall.working_memory import Slot, WorkingMemory
 from ..search.candidates import Query
 from ..search.embedding.base import Embedder
 from ..search.embedding.service import EmbeddingService
@@ -363,6 +364,34 @@ class Memory:
         count = read_k(k, top_k, self.settings.search_k)
         return recall(self.searcher, self.attention, self.searcher.parse(user_input, filters), count, query_embedding, keywords)
 
+    def create_checkpoint(self,
+                          working_memory_slot: "str | Slot",            # slot that is to lead to the memories: W1, W2 …
+                          related_blocks: Sequence[Mapping[str, Any]],  # memories: `block_index`; `similarity_score`, .5 if there is none
+                          ) -> dict[str, Any]:
+        "Make memories checkpoints of a slot in mind; returns the slot's checkpoints. Raises `NotFound`, `InvalidInput`."
+        return self.attention.slots.create_checkpoint(working_memory_slot, related_blocks)
+
+    def update_checkpoint_access(self,
+                                 slot_id: "str | Slot",  # slot that has led to an answer
+                                 ) -> None:
+        "Mark a slot and its checkpoints as used now; one that is no longer in mind is left out."
+        self.attention.slots.update_checkpoint_access(slot_id)
+
+    def get_checkpoint_radius(self,
+                              slot_id: "str | Slot",  # slot in mind
+                              radius: int = 10,       # memories to each side, in the order they were written
+                              ) -> builtins.list[int]:
+        "Return the block indexes of the memories around a slot's checkpoints, nearest first; none where there is no checkpoint."
+        return self.attention.slots.get_checkpoint_radius(slot_id, radius)
+
+    def search_with_checkpoints(self,
+                                query_embedding: Vectors,  # vector of a question, by the store's model
+                                working_memory: "WorkingMemory | None" = None,  # slots; None: those in mind
+                                top_k: int = 5,            # largest number of memories
+                                ) -> builtins.list[dict[str, Any]]:
+        "Return the memories around the checkpoints of the slots that the question belongs to, best first. Raises `InvalidInput`."
+        return self.attention.slots.search_with_checkpoints(query_embedding, working_memory, top_k)
+
     def context(self, /,
                 query: str,          # subject of the prompt: mostly the person's last turn
                 tokens: int = 1024,  # budget of the whole block
@@ -581,6 +610,10 @@ class Memory:
     adelete = in_thread(delete)
     arecall = in_thread(recall)
     aintelligent_search = in_thread(intelligent_search)
+    acreate_checkpoint = in_thread(create_checkpoint)
+    aupdate_checkpoint_access = in_thread(update_checkpoint_access)
+    aget_checkpoint_radius = in_thread(get_checkpoint_radius)
+    asearch_with_checkpoints = in_thread(search_with_checkpoints)
     aremember = in_thread(remember)
     aaudit = in_thread(audit)
     aexplain = in_thread(explain)

@@ -7,8 +7,9 @@ __all__ = ['Parts', 'SHOWN', 'Source', 'by_column', 'Hit', 'memory_dict', 'Searc
            'MemoryPage']
 
 # %% ../../nbs/90_service/01_results.ipynb #ef1a2039
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -50,6 +51,19 @@ class Hit:
     hops: int | None = None  # links walked to it from where attention was; None: it was not walked to
     path: tuple[str, ...] = ()  # ids of the memories on that way, from the anchor to this one
     relevance: float | None = None  # probability that it answers the question; None: not known, such as for full text
+    recalled: Callable[[], Mapping[str, Any]] | None = field(default=None, repr=False, compare=False)  # what attention tells of it
+
+    def __getitem__(self,
+                    key: str,  # block_index, content, keywords; of a recalled memory also similarity_score, final_score and the like
+                    ) -> Any:
+        "Return one value by its name in the design of checkpoints, as `RecalledMemory.as_dict` has them. Raises `KeyError`."
+        plain = {"block_index": self.memory.seq, "content": self.memory.text, "keywords": list(self.memory.tags)}
+        return plain[key] if key in plain or self.recalled is None else self.recalled()[key]
+
+    def __getstate__(self) -> list[Any]:
+        "Return the hit's values for a copy, which has no store to ask: what attention tells is read now."
+        told: Callable[[], Mapping[str, Any]] | None = None if self.recalled is None else partial(dict, self.recalled())
+        return [*(getattr(self, f.name) for f in fields(self) if f.name != "recalled"), told]
 
     @property
     def id(self) -> str:

@@ -360,7 +360,7 @@ def _recalled_hits(found: Sequence[RecalledMemory],      # recalled memories
                    ) -> tuple[Hit, ...]:
     "Return recalled memories as hits, those of equal score by id."
     there = sorted((r for r in found if r.seq in records), key=lambda r: (-round(r.score / SCORE_EPSILON), records[r.seq].id))
-    return tuple(Hit(n, r.score, records[r.seq], _part_shares(r.parts), layer) for n, r in enumerate(there, start=1))
+    return tuple(Hit(n, r.score, records[r.seq], _part_shares(r.parts), layer, recalled=r.as_dict) for n, r in enumerate(there, start=1))
 
 
 def _part_shares(parts: Mapping[str, float],  # part of a score → what it added

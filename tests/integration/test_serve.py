@@ -135,6 +135,7 @@ def test_whatever_a_memory_is_called_it_is_read_back(client: httpx.Client, id: s
     assert len(spelt) > 8000 or client.get(f"/v1/memories/{spelt}/neighbours", params={"radius": 3, "limit": 120}).json() == around
 
 
+@pytest.mark.seed("004 rest")
 def test_an_anchor_is_set_pinned_asked_and_written_near(client: httpx.Client, open_server: Running) -> None:
     for n, text in enumerate(["The boat is in the harbour.", "The harbour has a blue restaurant.", "Cats like salmon."]):
         write(client, text, id=f"m{n}")
@@ -159,6 +160,7 @@ def test_an_anchor_is_set_pinned_asked_and_written_near(client: httpx.Client, op
         assert other.anchors.state()[1].id == "m0"
 
 
+@pytest.mark.seed("004 contexts")
 def test_a_conversation_has_anchors_of_its_own(client: httpx.Client) -> None:
     for n, text in enumerate(["The boat is in the harbour.", "The harbour has a blue restaurant.", "고양이는 연어를 좋아한다."]):
         write(client, text, id=f"m{n}")
@@ -216,6 +218,7 @@ def test_an_anchor_that_can_not_be_changed_stays(client: httpx.Client, slot: str
     assert problem(answer)["status"] == status and client.get("/v1/anchors").json() == before
 
 
+@pytest.mark.seed("004 rest")
 def test_a_change_of_an_anchor_is_whole_or_not_at_all(client: httpx.Client, open_server: Running,
                                                       monkeypatch: pytest.MonkeyPatch) -> None:
     write(client, "a memory", id="m")

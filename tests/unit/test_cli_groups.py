@@ -86,6 +86,7 @@ def test_who_can_still_open_an_erased_namespace_is_told(run: Run, tmp_path: Path
     assert "oken" not in run("namespaces", "erase", "bob", "--yes")
 
 
+@pytest.mark.seed("004 cli")
 def test_anchors_are_set_pinned_and_carried(run: Run, path: Path, tmp_path: Path) -> None:
     with Memory(path) as memory:
         memory.write("녹차를 좋아해", id="tea")
@@ -98,6 +99,20 @@ def test_anchors_are_set_pinned_and_carried(run: Run, path: Path, tmp_path: Path
     assert "no slot 'D'" in run("anchors", "set", "D", "tea", code=1)
     assert "no memory 'milk'" in run("anchors", "set", "A", "milk", code=1)
     assert "tea" in run("anchors", "import", kept)
+
+
+@pytest.mark.seed("004 cli")
+def test_the_command_lines_of_the_design_run_as_it_prints_them(run: Run, path: Path) -> None:
+    with Memory(path) as memory:
+        memory.write("The topic is a boat.", id="blk_123")
+    run("anchors", "set", "A", "blk_123")
+    run("anchors", "pin", "A", "blk_123")
+    assert "pinned" in run("anchors", "status")
+    run("anchors", "unpin", "A")
+    assert "pinned" not in run("anchors", "status")
+    assert "blk_123" in run("memory", "search", "topic", "--slot", "A", "--radius", "2", "--top-k", "8")
+    run("memory", "write", "new fact...", "--slot", "B", "--policy", "link_k=8,min_w=0.35")
+    assert "new fact" in run("anchors", "status")
 
 
 def test_links_are_made_shown_and_carried(run: Run, path: Path, tmp_path: Path) -> None:

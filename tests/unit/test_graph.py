@@ -96,6 +96,7 @@ def test_links_are_seen_from_both_ends(found: Links) -> None:
         (min(a, b), max(a, b)) for a, b in zip(found.src.tolist(), found.dst.tolist(), strict=True)}
 
 
+@pytest.mark.seed("004 beam")
 def test_beam_search_finds_no_fewer_with_more_hops(memory: Memory) -> None:
     harbour(memory)
     counts = [len(memory.graph.beam_search("boat0", lambda id: id.startswith("boat"), max_hop=hops)) for hops in range(5)]
@@ -622,6 +623,7 @@ def test_a_pinned_anchor_whose_memory_is_gone_is_free(memory: Memory, erase: boo
     assert (memory.anchors.state()[0].id, memory.anchors.state()[0].pinned) == (new.id, False)
 
 
+@pytest.mark.seed("004 radius")
 @slow
 @given(texts, st.sampled_from(WORDS), st.integers(0, 3))
 def test_a_larger_radius_hits_no_less(said: list[str], asked: str, radius: int) -> None:
@@ -1028,6 +1030,7 @@ def test_a_whole_export_carries_graph_and_anchors(memory: Memory, tmp_path: Path
         assert repr(other.graph) == repr(memory.graph) and repr(other.anchors) == repr(memory.anchors)
 
 
+@pytest.mark.seed("004 mix")
 def test_a_boost_is_part_of_the_score(memory: Memory) -> None:
     harbour(memory)
     memory.anchors.pin("A", "boat0")

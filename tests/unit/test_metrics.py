@@ -1,6 +1,8 @@
 "What the server counts: half a minute in the life of a server, and the minute after it."
 import re
 
+import pytest
+
 from rlm import Memory
 from rlm.recall.anchors import BEAM
 from rlm.service.http.pages import content_security_policy, read_page
@@ -16,6 +18,7 @@ def figures(metrics: Metrics) -> dict[str, float]:
     return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
 
 
+@pytest.mark.seed("004 metrics")
 def test_rates_are_of_the_last_minute_and_counters_stay() -> None:
     seconds, counted = [0.0], [AnchorCounters()]
     metrics = Metrics(lambda: counted[0], prefix="greeum", now=lambda: seconds[0])
@@ -33,6 +36,7 @@ def test_rates_are_of_the_last_minute_and_counters_stay() -> None:
     assert (quiet["rlm_edge_growth_rate"], quiet["rlm_edge_count"], quiet["rlm_anchor_moves_total"]) == (0, 400, 5)
 
 
+@pytest.mark.seed("004 profiles")
 def test_the_width_of_a_walk_is_that_of_the_mode() -> None:
     for mode, beam in (("normal", BEAM), ("work", 16), ("research", 64)):
         with Memory(":memory:", embedder="none", anchor_mode=mode) as memory:

@@ -12,7 +12,9 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, StoreBusy
 from rlm.recall.anchoring import AnchoredWriter
+from rlm.recall.anchors import AnchorManager
 from rlm.recall.snapshots import import_anchors, import_graph
+from rlm.service import design_calls
 from rlm.service.results import memory_dict
 from rlm.store.sqlite import slots
 
@@ -80,6 +82,7 @@ def test_another_writer_who_comes_meanwhile_leaves_nothing_of_it(memory: Memory,
     assert [r.text for r in memory.recent()] == ["second note", "first note", "hub"] and memory.anchors.state()[0].id == stored[1].id
 
 
+@pytest.mark.seed("004 write")
 def test_many_are_linked_as_if_each_were_written_by_itself(tmp_path: Path) -> None:
     said = [{"text": f"note {n} on boats", "id": f"n{n}", "session": "harbour" if n % 3 else None, "tags": ["even"] if n % 2 == 0 else []}
             for n in range(12)]
@@ -360,3 +363,29 @@ def test_a_path_leads_along_links_from_the_anchor_wherever_the_walk_began(path: 
                     assert (h.path[0], h.path[-1], h.hops) == (at, h.id, len(h.path) - 1)
                     assert all(b in dict(m.graph.neighbors(a)) for a, b in zip(h.path, h.path[1:], strict=False))
         assert m.anchors.counts.moves > 1
+
+
+@pytest.mark.seed("004 state")
+def test_a_manager_of_a_file_tells_its_anchors_by_slot_and_key(memory: Memory, path: Path) -> None:
+    memory.write("The boat came in late.", id="boat")
+    manager = AnchorManager(path)
+    manager.set("B", "boat", hop_budget=3)
+    assert manager.state["B"]["anchor_block_id"] == "boat" and manager.state["A"]["anchor_block_id"] is None
+    assert (manager.state["B"]["hop_budget"], manager.state["B"]["pinned"], manager.state["B"]["last_used_ts"]) == (3, False, None)
+    assert manager.profile("B")["hop_budget"] == 3 and 0 < manager.profile("B")["explore_eps"] <= 1
+    assert manager.state == manager.state() == memory.anchors.state and [a.slot for a in manager.state[:2]] == ["A", "B"]
+    manager.record("B")
+    assert manager.state["B"]["last_used_ts"] > 0
+    with pytest.raises(InvalidInput, match="no slot 'Q'"):
+        manager.state["Q"]
+    manager.close()
+    assert memory.anchors.state["B"].uses == 1, "the store of the memory stays open"
+
+
+@pytest.mark.seed("004 callables")
+def test_search_and_write_of_the_design_open_the_store_and_answer_with_an_id(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RLM_EMBEDDER", "none")
+    id = design_calls.write("The boat came in late.", slot="A", policy={"link_k": 8, "min_w": .35}, path=path)
+    assert isinstance(id, str) and design_calls.write("The oven works again.", path=path) != id
+    assert [h.id for h in design_calls.search("boat", slot="A", radius=2, fallback=True, top_k=8, path=path)] == [id]
+    assert [h["content"] for h in design_calls.search("oven", path=path)] == ["The oven works again."]

@@ -132,6 +132,14 @@ def test_every_transition_is_an_event_with_its_evidence(rules: RuleStore, clock:
     assert rules.backend.db.query("SELECT status, success, fail, version FROM rules") == [("archived", 5, 1, 3)]
 
 
+@pytest.mark.seed("000 promotion")
+def test_a_rule_is_promoted_by_the_call_that_the_design_prints(rules: RuleStore) -> None:
+    rules.add_rule("아침에는 녹차", rule_id="tea")
+    promoted = rules.promote_to_ltm("tea")
+    assert (promoted.status, promoted.version) == ("ltm", 2) and rules.get("tea").status == "ltm"
+    assert [e.kind for e in rules.backend.events("default", "tea")] == ["write", "promote"]
+
+
 @pytest.mark.seed("000 archival")
 def test_promotion_comes_before_archival(rules: RuleStore, clock: ManualClock) -> None:
     rules.add_rules([{"rule_id": "proven", "expr": "x", "success": 5}, {"rule_id": "unused", "expr": "y"}])

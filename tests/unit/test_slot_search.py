@@ -1,4 +1,5 @@
 """Checkpoints by the name of a slot: they are stored, touched by an answer out of the cache, and shared by both ways to search."""
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from toy import Toy
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound
+from rlm.service.design_calls import CheckpointManager, LocalizedSearchEngine, PhaseThreeSearchCoordinator
 
 TEXTS = ["The boat needs a sail.", "A sail for the boat costs forty.", "Boat and harbour in winter.", "The harbour is closed.",
          "바다에서 배를 봤다",
@@ -91,10 +93,35 @@ def test_the_calls_of_the_design_run_as_it_prints_them(memory: Memory) -> None:
     vector = Toy().embed(["boat and sail"], "query")[0]
     said = memory.intelligent_search("boat and sail", vector, ["boat", "sail"])
     assert set(said) == {"results", "source", "search_time_ms", "result_count"} and said["result_count"] == len(said["results"]) > 0
-    slots, mind = memory.attention.slots, memory.attention.state.working_memory
-    slot = mind.get_active_slots(memory.clock.now())[0]
+    slots, mind = memory, memory.attention.state.working_memory
+    slot = mind.get_active_slots()[0]
     made = slots.create_checkpoint(slot, [{"block_index": 1, "similarity_score": 0.8, "embedding": vector}])
     slots.update_checkpoint_access(slot.slot_id)
     assert made["slot_id"] == slot.slot_id and 1 in slots.get_checkpoint_radius(slot.slot_id, radius=10)
     found = slots.search_with_checkpoints(vector, mind, top_k=5)
     assert {"block_index", "similarity_score", "checkpoint_relevance", "final_score", "content", "keywords", "source_slot"} == set(found[0])
+
+
+@pytest.mark.seed("001 keys")
+def test_a_hit_gives_each_value_by_its_key_and_keeps_them_in_a_copy(memory: Memory) -> None:
+    for way in (memory, memory.attention):
+        hit = way.intelligent_search("boat and sail")["results"][0]
+        assert hit["content"] in TEXTS and TEXTS[hit["block_index"] - 1] == hit["content"] and hit["keywords"] == []
+        assert hit["final_score"] == pytest.approx(0.7 * hit["similarity_score"] + 0.3 * hit["checkpoint_relevance"])
+        with pytest.raises(KeyError):
+            hit["embedding"]
+    kept = memory.recall("boat and sail")[0]
+    assert (copy := pickle.loads(pickle.dumps(kept))) == kept and copy["similarity_score"] == kept["similarity_score"] != 0
+    assert memory.search("boat and sail")[0]["content"] in TEXTS
+
+
+@pytest.mark.seed("001 constructors")
+def test_the_constructors_of_the_design_give_the_parts_of_the_memory(memory: Memory, tmp_path: Path) -> None:
+    attention, vector = memory.attention, Toy().embed(["boat and sail"], "query")[0]
+    manager = CheckpointManager(memory.backend, memory)
+    engine = LocalizedSearchEngine(manager, memory)
+    coordinator = PhaseThreeSearchCoordinator(attention, attention.state.cache, manager, engine)
+    assert engine.search_with_checkpoints(vector, attention.state.working_memory, top_k=5)
+    assert coordinator.intelligent_search("boat and sail", vector, ["boat", "sail"])["result_count"] > 0
+    with Memory(tmp_path / "other.db", embedder=Toy()) as other, pytest.raises(InvalidInput, match="one memory"):
+        CheckpointManager(other.backend, memory)
