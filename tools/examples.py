@@ -12,13 +12,15 @@ EXPORTED = re.compile(r"#\| *(export|exporti|exports|default_exp)\b")
 
 def words_of_examples(root: Path = ROOT,  # project's folder
                       ) -> set[str]:
-    "Return every word in the code cells that are not exported."
+    "Return every word in the code cells that are not exported, and the classes whose instances their outputs show, as in `Walk(…)`."
     found = set[str]()
     for notebook in (root / "nbs").rglob("[!_.]*.ipynb"):
         for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
             source = "".join(cell["source"])
             if cell["cell_type"] == "code" and not EXPORTED.match(source):
                 found |= set(re.findall(r"\w+", source))
+                shown = [o.get("text") or o.get("data", {}).get("text/plain", "") for o in cell.get("outputs", [])]
+                found |= {name for text in shown for name in re.findall(r"\b([A-Z]\w+)\(", "".join(text))}
     return found
 
 

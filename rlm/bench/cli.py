@@ -6,7 +6,7 @@
 __all__ = ['out_option', 'bench_options', 'QUICK_RUNS', 'CLEARLY', 'NEAR', 'NEAR_SHARE', 'bench', 'deliver', 'durability',
            'recall', 'embedding', 'ontology', 'rules', 'learning', 'korean', 'mixed', 'soak', 'postgres', 'companion',
            'supersession', 'year', 'serve', 'tools', 'long_context', 'federation', 'local', 'speed', 'graph',
-           'Agreement', 'compare_reports', 'run_quick', 'reproduce', 'agreement_table', 'all_']
+           'Agreement', 'compare_reports', 'agreement_table', 'all_']
 
 # %% ../../nbs/95_bench/36_cli.ipynb #14c51aa2
 import tempfile
@@ -420,7 +420,7 @@ def reproduce(results: Path,                             # folder of the committ
         yield (Agreement(name, seconds, 0, 0, 0, 0, problem=problem) if problem else
                compare_reports(read_report(out / f"{name}.json"), read_report(results / f"{name}.json"), seconds))
 
-
+# %% ../../nbs/95_bench/36_cli.ipynb #aba88b2f
 def agreement_table(found: list[Agreement],    # one a benchmark
                     width: int | None = None,  # columns of the terminal; None: any number
                     ) -> str:

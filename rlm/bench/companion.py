@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['LANGUAGES', 'Split', 'SHARES', 'POOLED_SHARES', 'BLOCKS', 'LABELS', 'WHERE', 'FOLDS', 'Labels', 'SIZES', 'TOPICS',
            'REMARKS', 'THINGS', 'WRONG', 'ALWAYS', 'labelled', 'covers', 'until', 'block_makers', 'macro_f1',
-           'decide_all', 'train_turns', 'run', 'YearTally', 'YearEnd', 'simulate', 'run_year']
+           'train_turns', 'run', 'simulate', 'run_year']
 
 # %% ../../nbs/95_bench/28_companion.ipynb #7ee9aac6
 import json
@@ -161,14 +161,14 @@ def macro_f1(pairs: Sequence[tuple[set[str], set[str]]],  # given and right labe
         scores.append(2 * hit / (2 * hit + odd) if hit + odd else 1.0)
     return sum(scores) / len(scores)
 
-
+# %% ../../nbs/95_bench/28_companion.ipynb #6393aa39
 def decide_all(policy: MemoryPolicy,             # decides
                turns: Sequence[Mapping[str, Any]],  # labelled turns
                ) -> list[tuple[set[str], set[str]]]:
     "Return what was decided and what is right, for each turn."
     return [(_given_labels(policy.decide(t["text"], WHERE)), set(t["label"])) for t in turns]
 
-
+# %% ../../nbs/95_bench/28_companion.ipynb #f4a78665
 def train_turns(turns: Sequence[Mapping[str, Any]],  # labelled turns
                 model: CachingEmbedder,                # e5
                 path: Path,                            # file, `rlm/data/turns.npz` for the one that the package reads
@@ -390,7 +390,7 @@ THINGS: Mapping[str, Sequence[str]] = {
 WRONG: Mapping[str, str] = {"Mina": "I live in Atlantis.", "준호": "나는 화성에 살아."}  # what a model concluded, and a person rejects
 ALWAYS: Mapping[str, str] = {"Mina": "I am allergic to walnuts.", "준호": "나는 땅콩 알레르기가 있어."}  # pinned on the first day
 
-
+# %% ../../nbs/95_bench/28_companion.ipynb #e0113f28
 @dataclass(slots=True)
 class YearTally:
     "What happened in a year."
@@ -528,7 +528,7 @@ class YearEnd:
     deleted: int  # memories that were deleted for good, as the log says
     protected: bool  # whether pinned and immutable memories are in their first version
 
-
+# %% ../../nbs/95_bench/28_companion.ipynb #d9d41275
 def _take_back(year: _SimulatedYear,  # year that was lived
                ) -> YearEnd:
     "Undo all nights, and compare."

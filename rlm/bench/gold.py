@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['TOP', 'Answer', 'KINDS', 'AROUND', 'PREFIXES', 'ZOO', 'TermsAnswer', 'NumberAnswer', 'TruthAnswer', 'ChainAnswer',
-           'TextAnswer', 'kind_of', 'answer_json', 'read_answer', 'words', 'overlap', 'contains', 'GoldGraph', 'spell',
-           'read_gold', 'gold_of', 'zoo', 'local_name', 'fold', 'unique', 'TermNames', 'names_of']
+           'TextAnswer', 'kind_of', 'answer_json', 'read_answer', 'words', 'overlap', 'contains', 'read_gold',
+           'gold_of', 'zoo', 'local_name', 'fold', 'unique', 'names_of']
 
 # %% ../../nbs/95_bench/20_gold.ipynb #d161edfa
 import json
@@ -145,6 +145,8 @@ PREFIXES: Mapping[str, str] = MappingProxyType({
     "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#", "xsd": "http://www.w3.org/2001/XMLSchema#",
     "skos": "http://www.w3.org/2004/02/skos/core#", "dcterms": "http://purl.org/dc/terms/", "prov": "http://www.w3.org/ns/prov#",
     "dc": "http://purl.org/dc/elements/1.1/", "obo": "http://purl.obolibrary.org/obo/", "schema": "http://schema.org/"})
+
+# %% ../../nbs/95_bench/20_gold.ipynb #f74f7790
 _SAFE_IRI = re.compile(r'[^\s<>"{}|\\^`]+')
 
 

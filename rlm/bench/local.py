@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['SIZES', 'LIMITS', 'LAYERS', 'TARGETS', 'MEAN', 'SHARE', 'GRADE', 'TALK_TURNS', 'TALK_CHARACTERS', 'ALONE', 'LOCAL',
-           'BOTH', 'AGAIN', 'Rank', 'ARMS', 'grade', 'ReplayedAnswer', 'Costs', 'replayed', 'ReplayedQuestion',
-           'compared', 'rows_of', 'streams', 'plain', 'cold', 'warm', 'control', 'conversations', 'spoken_rows', 'run']
+           'BOTH', 'AGAIN', 'Rank', 'ARMS', 'grade', 'replayed', 'compared', 'rows_of', 'plain', 'cold', 'warm',
+           'control', 'conversations', 'spoken_rows', 'run']
 
 # %% ../../nbs/95_bench/13_local.ipynb #7f32bd45
 import gc
@@ -163,7 +163,7 @@ class ReplayedQuestion:
     full: float  # seconds of the search of everything
     recall: float  # the share of the ten best that it gave
 
-
+# %% ../../nbs/95_bench/13_local.ipynb #7402a894
 def compared(some: Stream,                        # the replayed stream
              local: Sequence[dict[str, ReplayedAnswer]],  # a replay with answers of attention
              full: Sequence[dict[str, ReplayedAnswer]],   # the same or another, with answers of the search of everything

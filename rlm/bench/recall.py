@@ -4,9 +4,8 @@
 
 # %% auto #0
 __all__ = ['REASONS', 'RankFunction', 'DEPTH', 'STEPS', 'LEARNED', 'FUSED', 'MEASURES', 'WORDS', 'HYBRID', 'TARGETS',
-           'NOT_STREAMED', 'LEARNED_FROM', 'MissedEvidence', 'reason', 'missed', 'failure_rows', 'examples',
-           'ConversationVectors', 'stored', 'by_words', 'full_text', 'arms', 'Score', 'score', 'mean', 'interval',
-           'rows_of', 'asked', 'measured', 'before_sessions', 'run']
+           'NOT_STREAMED', 'LEARNED_FROM', 'reason', 'missed', 'failure_rows', 'examples', 'stored', 'by_words', 'arms',
+           'score', 'mean', 'interval', 'rows_of', 'asked', 'measured', 'before_sessions', 'run']
 
 # %% ../../nbs/95_bench/10_recall.ipynb #226fa8ce
 from collections import Counter
@@ -48,7 +47,7 @@ from ..store.sqlite.storage import SQLStorage
 REASONS = ("not a candidate", "ranked 11 to 20", "ranked 21 to 50", "ranked below 50", "ranked low, in pieces",
            "cut by the limit", "cut by a filter", "not in the data")
 
-
+# %% ../../nbs/95_bench/10_recall.ipynb #6f1fa6b5
 @dataclass(frozen=True, slots=True)
 class MissedEvidence:
     "Evidence that was not among the first."
@@ -136,7 +135,7 @@ RankFunction = Callable[[str], Sequence[str]]  # a question → ids, best first
 DEPTH = 50  # how many are ranked
 STEPS = ("session", "speaker", "user", "date", "when", "length", "now")  # parts of the mix, in the order they are added
 
-
+# %% ../../nbs/95_bench/10_recall.ipynb #cd9dc121
 class ConversationVectors:
     "A model's vectors of conversations and questions, made once for all arms."
 
@@ -161,7 +160,7 @@ class ConversationVectors:
         "Return the vector of a question as a search has it."
         return self.stamp.calibration.question(self.questions.get(self.model, text))
 
-
+# %% ../../nbs/95_bench/10_recall.ipynb #fe8021a1
 def stored(c: Conversation,                    # the conversation
            vectors: ConversationVectors | None = None,    # vectors stored with it
            ) -> SQLStorage:
@@ -319,7 +318,7 @@ class Score:
     reciprocal: float  # 1 / rank of the first piece of evidence; 0 when it is not among the first 50
     session: float  # share of the evidence's sessions among the first five
 
-
+# %% ../../nbs/95_bench/10_recall.ipynb #b0088411
 def score(c: Conversation,        # the conversation
           q: RecallQuestion,            # the question
           ranking: Sequence[str],  # ids, best first

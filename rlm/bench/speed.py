@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['SIZES', 'TARGETS', 'ONE_THREAD', 'QUESTIONS', 'GRAPHS_UP_TO', 'LISTS_UP_TO', 'KINDS', 'FRESH_RUNS', 'FRESH_SEARCHES',
            'SLOWEST', 'SAID', 'Centring', 'child', 'filled', 'left', 'asked_for', 'asking', 'fresh', 'joined',
-           'searched', 'grown', 'floor', 'baselines', 'measured', 'run', 'languages', 'speed', 'locomo', 'loading',
+           'searched', 'grown', 'floor', 'baselines', 'measured', 'run', 'languages', 'speed', 'loading',
            'run_embedding']
 
 # %% ../../nbs/95_bench/09_speed.ipynb #8b3be557

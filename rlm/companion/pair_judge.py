@@ -4,9 +4,8 @@
 
 # %% auto #0
 __all__ = ['CUES', 'READ', 'Matrix', 'READER', 'WORTH_READING', 'READ_OF_EACH', 'ENDS', 'MAY_END', 'STANDS_OUT', 'IF_SAME',
-           'COMPARED', 'READ_LIMITS', 'LINKED', 'AT_ONCE', 'ENDED', 'TextCues', 'text_cues', 'pair_cues',
-           'told_by_grammar', 'PairModel', 'pair_inputs', 'run_networks', 'pair_model', 'PairReader', 'pair_reader',
-           'PairJudgement', 'PairJudge']
+           'COMPARED', 'READ_LIMITS', 'LINKED', 'AT_ONCE', 'ENDED', 'text_cues', 'pair_cues', 'told_by_grammar',
+           'PairModel', 'pair_inputs', 'run_networks', 'pair_model', 'PairReader', 'pair_reader', 'PairJudgement']
 
 # %% ../../nbs/85_companion/18_pair_judge.ipynb #10a32893
 import hashlib
@@ -40,6 +39,8 @@ from ..store.sqlite.writer import SQLWriter
 CUES = ("change", "end", "begin", "same", "passing", "event", "past", "hypothetical", "hearsay", "addition", "person", "own", "correction",
         "negation", "question")
 READ = 4096  # texts whose cues are kept
+
+# %% ../../nbs/85_companion/18_pair_judge.ipynb #1069f81e
 _NAMES = re.compile(r"(?<=[a-z,;:] )[A-Z][\w'-]+")
 _NUMBERS = re.compile(r"\d+(?:[.,:]\d+)*")
 
@@ -71,7 +72,7 @@ class TextCues:
     facts: tuple[Statement, ...]  # statements that the grammar reads in it
     length: int  # characters
 
-
+# %% ../../nbs/85_companion/18_pair_judge.ipynb #4b00662e
 @lru_cache(READ)
 def text_cues(text: str,  # words of a memory
               ) -> TextCues:
@@ -254,7 +255,7 @@ class PairJudgement:
         what = "replaced" if self.ends else "not replaced" if self.denied else "maybe replaced"
         return f"{what} by {self.new.id}, probability {self.probability:.2f}"
 
-
+# %% ../../nbs/85_companion/18_pair_judge.ipynb #166fabd0
 def _is_statement(record: MemoryRecord, now: datetime) -> bool:
     "Whether a memory is current, a person's own words, and short enough to be set beside another."
     return (record.kind == "block" and record.session is None and record.role in (None, "user") and record.status in RECALLED

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['MOST_MESSAGE', 'MOST_SENT', 'MOST_UPDATES', 'ROUNDS_KEPT', 'FEWEST', 'LONGEST_BACKOFF_S', 'MOST_NOISE', 'Send',
            'PeerKey', 'verify', 'PeerCard', 'read_card', 'rule_table', 'rule_hash', 'check_rules', 'GossipConfig',
-           'read_config', 'RoundReport', 'GossipNode', 'read_message']
+           'read_config', 'RoundReport', 'GossipNode']
 
 # %% ../../nbs/87_federation/07_gossip.ipynb #d7acaafd
 import hashlib
@@ -508,7 +508,7 @@ class GossipNode:
             return RoundReport(tuple(asked), tuple(offline), published, note=_joined([*notes, e.message]))
         return RoundReport(tuple(asked), tuple(offline), published, len(result.senders), result.outliers, errors, _joined(notes))
 
-
+# %% ../../nbs/87_federation/07_gossip.ipynb #4df51f96
 def _joined(notes: Sequence[str]) -> str:
     "What went wrong in a step, on one line."
     return "; ".join(n.rstrip(".") for n in notes)

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['Row', 'Fit', 'FEW_ROWS', 'RESERVED', 'Adjacency', 'build_adjacency', 'replace_rows', 'compacted', 'unique_links',
            'merged_neighbors', 'Walk', 'walk', 'LinkWeights', 'calibrated_similarity', 'passes_threshold',
-           'admit_links', 'LinkReport', 'add_links', 'over_degree_limit', 'superfluous_links']
+           'admit_links', 'LinkReport', 'add_links', 'over_degree_limit']
 
 # %% ../../nbs/40_recall/01_adjacency.ipynb #ec7459fc
 from collections import Counter
@@ -393,7 +393,7 @@ def over_degree_limit(found: Links,  # every link of a namespace that no person 
     over = _ranks(at, other, weight, among < min(RESERVED, kmax)) >= kmax
     return np.asarray(over[:len(found)] | over[len(found):], bool)
 
-
+# %% ../../nbs/40_recall/01_adjacency.ipynb #3749b5c4
 def superfluous_links(store: SQLStorage,       # the store
                       namespace: str,        # the partition
                       weights: LinkWeights,  # thresholds and the limit

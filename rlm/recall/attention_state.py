@@ -4,9 +4,8 @@
 
 # %% auto #0
 __all__ = ['TOPIC_JOIN_COSINE', 'LOCAL_ANSWERS_PER_CHANGE', 'MAX_NEW_CHECKPOINTS', 'SUBJECT_HITS', 'LEADING', 'ALWAYS', 'Subject',
-           'CACHE_SIZE', 'REWORDED_SIZE', 'SAME_COSINE', 'Wording', 'Conditions', 'FLUSH_THRESHOLD', 'StoreChanges',
-           'StoreWatcher', 'share_slots', 'CacheKey', 'CachedAnswer', 'cache_key', 'AnswerCache', 'FullAnswer',
-           'AttentionState', 'AttentionKeeper']
+           'CACHE_SIZE', 'REWORDED_SIZE', 'SAME_COSINE', 'Wording', 'Conditions', 'FLUSH_THRESHOLD', 'share_slots',
+           'CacheKey', 'CachedAnswer', 'cache_key', 'AnswerCache']
 
 # %% ../../nbs/40_recall/18_attention_state.ipynb #06408ac3
 from collections.abc import Callable, Sequence
@@ -37,7 +36,7 @@ LEADING = 5  # hits of an answer that come to mind
 # %% ../../nbs/40_recall/18_attention_state.ipynb #14747d69
 ALWAYS = -np.inf, np.inf  # seconds since 1970, from when until when no memory expires where none ever does
 
-
+# %% ../../nbs/40_recall/18_attention_state.ipynb #2c286e9d
 class StoreChanges(NamedTuple):
     "Say what has changed in the store since it was last looked at."
 
@@ -354,7 +353,7 @@ class FullAnswer(NamedTuple):
     compared: Callable[[], Ints]  # returns the memories it was compared with, best first
     at: datetime  # moment of the question
 
-
+# %% ../../nbs/40_recall/18_attention_state.ipynb #b040d7d6
 class AttentionState:
     "Hold what is in mind: slots, checkpoints, cached answers, and answers still to be learned from."
 
@@ -488,7 +487,7 @@ class AttentionState:
 # %% ../../nbs/40_recall/18_attention_state.ipynb #a7keep02
 FLUSH_THRESHOLD = 32  # changes of attention that may be lost in a crash
 
-
+# %% ../../nbs/40_recall/18_attention_state.ipynb #0c511c91
 class AttentionKeeper:
     "Keep attention in step with the store: take over what is written, and store what is in mind."
 

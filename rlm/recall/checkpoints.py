@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Ints', 'GraphNeighbours', 'PER_SLOT', 'RADIUS', 'LOCALIZED_SEARCH_LIMIT', 'STEP', 'LINK', 'Checkpoint',
-           'around_in_time', 'nearest_first', 'CheckpointManager', 'write_checkpoints', 'read_checkpoints']
+           'around_in_time', 'nearest_first', 'CheckpointManager']
 
 # %% ../../nbs/40_recall/12_checkpoints.ipynb #24560a03
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['CHECKPOINTS', 'SLOT_RELEVANCE', 'BLOCK_SIMILARITY', 'SIMILARITY_SHARE', 'RecalledMemory', 'highest', 'final_score',
-           'block_index', 'SlotSearch', 'SearchCoordinator']
+           'block_index', 'SearchCoordinator']
 
 # %% ../../nbs/40_recall/20_coordinator.ipynb #92642eb9
 import time
@@ -193,7 +193,7 @@ def block_index(block: Mapping[str, Any],  # memory related to a slot
         raise InvalidInput(f"A related block has the block_index {index!r}.", "Pass the number of a memory, as `recall` gives it.")
     return index
 
-
+# %% ../../nbs/40_recall/20_coordinator.ipynb #e173d023
 class SlotSearch:
     "Make, touch and search the checkpoints of slots by the slots' names."
 

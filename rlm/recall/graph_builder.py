@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['BLOCK_CELLS', 'MAX_THREADS', 'SAMPLE_SIZE', 'CANDIDATE_LIMIT', 'Candidates', 'AT_ONCE', 'NormalizedVectors',
-           'normalized_vectors', 'pair_cosines', 'NearestNeighbors', 'PairWeigher', 'BuildReport', 'BuildRun',
-           'link_batches', 'build_graph']
+           'NearestNeighbors', 'BuildReport', 'BuildRun', 'link_batches', 'build_graph']
 
 # %% ../../nbs/40_recall/04_graph_builder.ipynb #faa849ab
 import os
@@ -46,7 +45,7 @@ class NormalizedVectors:
         "Return how many rows are compared with all others at a time."
         return max(16, BLOCK_CELLS // max(len(self.seqs), 1))
 
-
+# %% ../../nbs/40_recall/04_graph_builder.ipynb #98ea6b42
 def normalized_vectors(source: StoredVectors,  # vectors of a namespace
                        ) -> NormalizedVectors:
     "Read one vector for each memory of a namespace; for a memory of several vectors their mean direction."

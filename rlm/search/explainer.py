@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['FEWEST', 'NEAR', 'WITH_E5', 'BY_WORDS', 'FITTED', 'FLOOR', 'PASSAGE_SIZE', 'MORE', 'NEARBY', 'Shares',
-           'RelevanceModel', 'relevance_model', 'relevances', 'relevance_floor', 'Passage', 'passage_units',
-           'best_passage', 'TermScores', 'explain_score', 'LazyExplanation', 'ExplainedHit', 'Explainer']
+           'relevance_model', 'Passage', 'passage_units', 'best_passage', 'TermScores', 'ExplainedHit', 'Explainer']
 
 # %% ../../nbs/30_search/12_explainer.ipynb #b294e28f
 import math
@@ -31,7 +30,7 @@ from ..store.sqlite.memories import RecordCache
 FEWEST = 30  # memories of the smallest store that the models were fitted to; a smaller one counts as that
 NEAR = 0.3  # centred cosine from which on more says no more, by e5
 
-
+# %% ../../nbs/30_search/12_explainer.ipynb #69c57989
 @dataclass(frozen=True, slots=True)
 class RelevanceModel:
     "A logistic model of the probability that a memory answers a question; each field is a weight in log odds."
@@ -97,7 +96,7 @@ def relevances(index: NamespaceIndex,          # index that was searched
 # %% ../../nbs/30_search/12_explainer.ipynb #56027737
 FLOOR = 0.16  # probability below which the best hit counts as no answer
 
-
+# %% ../../nbs/30_search/12_explainer.ipynb #376fef8c
 def relevance_floor(index: NamespaceIndex,  # index that was searched
                     found: CandidateSet,    # candidates of the question
                     ) -> float:             # 0: there is none
@@ -246,7 +245,7 @@ def _split_by_column(worth: _TermScore,                      # contribution of a
 # %% ../../nbs/30_search/12_explainer.ipynb #c64050dc
 Shares = Mapping[str, Mapping[str, float]]  # a term, or a part in brackets → column or part → what it adds
 
-
+# %% ../../nbs/30_search/12_explainer.ipynb #bac80ad4
 def explain_score(record: MemoryRecord,        # memory that was found
                   parts: Mapping[str, float],  # part of its score → contribution
                   worth: Mapping[str, _TermScore],  # term → what it adds, on BM25's scale: one of `TermScores`

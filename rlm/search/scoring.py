@@ -4,12 +4,11 @@
 
 # %% auto #0
 __all__ = ['PARTS', 'NOW', 'UPDATE', 'DEFAULT_WEIGHTS', 'ENOUGH_MEMORIES', 'LEAST_SHARE', 'SCORE_EPSILON', 'EMPTY_RANKING',
-           'EXACT', 'BYTE_CODES', 'HEAD_CODES', 'NO_SCRIPT', 'Refine', 'NO_SPEAKERS', 'NO_BOOLS', 'KERNEL_TOP_K',
-           'ScoreWeights', 'Ranker', 'small_store_weights', 'weight_vector', 'RankedMemory', 'RankedList',
-           'RescorePolicy', 'Candidates', 'prefilter', 'session_best', 'session_share', 'base_score', 'with_all_parts',
-           'chance_z_score', 'foreign_script', 'language_part', 'metadata_parts', 'scale_by_evidence', 'total_scores',
-           'nth_highest', 'rescore_positions', 'top_positions', 'named_speaker_ids', 'dated_mask', 'MATCHES',
-           'matching', 'BEST_OF_SESSIONS', 'SCORE', 'PICK', 'RANK']
+           'EXACT', 'BYTE_CODES', 'HEAD_CODES', 'NO_SCRIPT', 'Refine', 'KERNEL_TOP_K', 'ScoreWeights', 'Ranker',
+           'small_store_weights', 'weight_vector', 'RankedMemory', 'RankedList', 'RescorePolicy', 'Candidates',
+           'session_best', 'session_share', 'base_score', 'with_all_parts', 'chance_z_score', 'scale_by_evidence',
+           'total_scores', 'nth_highest', 'rescore_positions', 'top_positions', 'MATCHES', 'matching',
+           'BEST_OF_SESSIONS', 'PICK', 'RANK']
 
 # %% ../../nbs/30_search/05_scoring.ipynb #dd732f02
 import math
@@ -209,7 +208,7 @@ def prefilter(c: MetadataTable,   # metadata of the index
         kept = np.union1d(kept, np.flatnonzero(np.isin(some.docs, list(also))))
     return some.subset(kept)
 
-
+# %% ../../nbs/30_search/05_scoring.ipynb #5671baed
 def session_best(session: Values,  # (n,) session ids; -1: none, a conversation of one
                  worth: Values,    # (n,) values from 0
                  ) -> Values:      # (n,)
@@ -259,7 +258,7 @@ def chance_z_score(n: int,  # number of memories unrelated to a question
 
 NO_SCRIPT = 2  # script that no memory has
 
-
+# %% ../../nbs/30_search/05_scoring.ipynb #71f24358
 def foreign_script(c: MetadataTable,         # metadata of the index
                    features: QueryFeatures,  # features of the question
                    ) -> int:                 # 1: Korean; -1: Latin; `NO_SCRIPT`: all memories are of the question's script
@@ -294,7 +293,7 @@ def metadata_parts(c: MetadataTable,         # metadata of the index
         found["when"] = c["time"][some.docs]
     return found | {"length": c["length"][some.docs]}
 
-
+# %% ../../nbs/30_search/05_scoring.ipynb #af51f3a8
 def scale_by_evidence(amounts: dict[str, Values],  # part → amount, for each candidate
                       weights: ScoreWeights,       # weights of the parts
                       ) -> dict[str, Values]:      # the same parts, in the same order

@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['TAIL_Z', 'SAMPLE_SIZE', 'DENSE_LIMIT', 'FAR_SHARE', 'KIN_SPAN', 'EXACT_LIMIT', 'StoredVectors', 'MeasuredQuery',
-           'QuantizedSample', 'quantize_sample', 'check_query_vector', 'measure_query', 'hash_rank', 'hash_sample',
-           'DenseMatrix', 'SemanticIndex']
+           'quantize_sample', 'measure_query', 'hash_rank', 'hash_sample', 'SemanticIndex']
 
 # %% ../../nbs/28_index/19_semantic_index.ipynb #d55291cc
 import contextlib
@@ -115,7 +114,7 @@ class QuantizedSample:
         scale, n = self.step * float(peak) / 127, max(1, len(self.codes))
         return total * scale, (n * squares - total * total) * (scale * scale) / n
 
-
+# %% ../../nbs/28_index/19_semantic_index.ipynb #5473b253
 def quantize_sample(rows: Floats,  # (n, dim) centred vectors
                     ) -> QuantizedSample:
     "Round vectors to whole numbers, the largest component of all to 127."
@@ -136,7 +135,7 @@ def check_query_vector(vector: npt.ArrayLike,  # vector of a question, as the mo
                            "Embed it with the model that the store's vectors are of.")
     return rows
 
-
+# %% ../../nbs/28_index/19_semantic_index.ipynb #d217a013
 def measure_query(vector: Vectors,          # vector of the question, as the model made it
                   axis: Floats,             # (dim,) language axis of the model; zeros: it has none
                   mean: Floats,             # (dim,) mean vector of the model, levelled
@@ -218,7 +217,7 @@ DENSE_LIMIT = 20_000  # vectors that are kept in memory: 31 MB
 FAR_SHARE, KIN_SPAN = 0.65, 0.5  # texts are alike from .65 of the cosine `Calibration.related` on, and in full from 1.15 of it on
 EXACT_LIMIT = 4096  # vectors that a question is compared with in full: 6 MB; more don't stay in a processor's cache
 
-
+# %% ../../nbs/28_index/19_semantic_index.ipynb #99f25e54
 class DenseMatrix:
     "All vectors of a namespace, centred and side by side, while they are few; and where those of each memory lie."
 

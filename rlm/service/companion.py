@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['SELF', 'BLOCK_FLOOR', 'LATER_SHOWN', 'FEW', 'POOL', 'FOR_EACH', 'LEARNER', 'ENHANCED', 'SHARED', 'FEEDBACK_KEPT',
-           'COUNTED', 'MOST_READ', 'relevances', 'fact_values', 'audited_moment', 'MemoryAudit', 'ConnectedMemory',
-           'connect', 'Observation', 'WaitingMemory', 'ConversationReading', 'unsafe', 'unreadable',
-           'sentence_candidates', 'conversation_model', 'Companion', 'enhanced_policy']
+           'COUNTED', 'MOST_READ', 'fact_values', 'audited_moment', 'MemoryAudit', 'ConnectedMemory', 'connect',
+           'Observation', 'WaitingMemory', 'ConversationReading', 'unsafe', 'unreadable', 'sentence_candidates',
+           'Companion']
 
 # %% ../../nbs/90_service/06_companion.ipynb #ba6ef866
 import math
@@ -368,7 +368,7 @@ def sentence_candidates(turn: Mapping[str, Any],  # one message: text, role, spe
                 decision = policy.decide(sentence, where)
                 yield sentence, "" if decision.save else decision.reason
 
-
+# %% ../../nbs/90_service/06_companion.ipynb #7977e330
 def conversation_model(model: "Model | str",  # a model, or its name; `configured`: the one of the setting `model`
                        settings: Settings,    # all settings
                        ) -> "Model":
@@ -382,7 +382,7 @@ def conversation_model(model: "Model | str",  # a model, or its name; `configure
                            "Set RLM_MODEL to openai:NAME or anthropic:NAME, or let rules read it.")
     return open_model(name, settings)
 
-
+# %% ../../nbs/90_service/06_companion.ipynb #6bb915a5
 class _ConversationReader:
     "Reads conversations for what is worth keeping, and notes it as candidates."
 
@@ -853,7 +853,7 @@ class Companion:
         "Return what was rejected in this namespace, oldest first: who, when and why, never what."
         return self.storage.rejections.list(self.namespace)
 
-
+# %% ../../nbs/90_service/06_companion.ipynb #fb0cd45f
 def enhanced_policy(newest: LearnedParameters | None,  # learned parameters of the deeper network; None: nothing
                     embed: Callable[[str], Vector],     # turn → its vector
                     rules: PolicyRules,                 # bounds at first

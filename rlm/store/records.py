@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['Kind', 'Status', 'KINDS', 'STATUSES', 'RECALLED', 'LABEL_LIMIT', 'JSON_DEPTH', 'Reader', 'READERS', 'REQUIRED',
-           'FIELDS', 'JSON_FIELDS', 'COLUMNS', 'MemoryRecord', 'make_record', 'read_label', 'stored_id', 'read_tags',
-           'dump_json', 'read_mapping', 'read_choice', 'read_count', 'read_flag', 'read_confidence', 'read_fields',
-           'new_record', 'check_order', 'version_time', 'to_row', 'from_row', 'Edge', 'Event', 'check_edge']
+           'FIELDS', 'JSON_FIELDS', 'COLUMNS', 'MemoryRecord', 'read_label', 'stored_id', 'read_tags', 'dump_json',
+           'read_mapping', 'read_choice', 'read_count', 'read_flag', 'read_confidence', 'read_fields', 'new_record',
+           'version_time', 'to_row', 'from_row', 'Edge', 'Event', 'check_edge']
 
 # %% ../../nbs/20_store/00_records.ipynb #257609c2
 import json
@@ -85,7 +85,7 @@ class MemoryRecord:
             return make_record(self.__dict__ | {name: _copied(getattr(self, name)) for name in JSON_FIELDS})
         return make_record({**self.__dict__, "scope": {}, "provenance": {}, "extra": {}})
 
-
+# %% ../../nbs/20_store/00_records.ipynb #68efde32
 def _copied(value: Any) -> Any:
     "What JSON can hold, once more."
     if isinstance(value, dict):
@@ -278,7 +278,7 @@ def check_order(record: MemoryRecord,  # one that is about to be stored
         raise InvalidInput(f"The memory {record.id!r} has turn {record.turn} of no session.", "Name the session too.")
     return record
 
-
+# %% ../../nbs/20_store/00_records.ipynb #df548ad4
 def version_time(now: datetime,     # the present, as a clock tells it
                  before: datetime,  # recorded time of the version before
                  ) -> datetime:     # never before it

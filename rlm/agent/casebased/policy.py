@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['VIEWS', 'MOST_TRIED', 'NEAR', 'CLEAR', 'TORN', 'LEAST_SCORE', 'SURE', 'covered', 'seen_answer', 'unknown',
-           'candidate_programs', 'next_move', 'CaseBasedModel']
+           'CaseBasedModel']
 
 # %% ../../../nbs/80_learning/19_policy.ipynb #45764390
 import re

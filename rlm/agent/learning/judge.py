@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['ARTIFACT_LIMIT', 'FORMS', 'SCHEMA', 'ASKED', 'Route', 'LEAST_TELLING', 'is_abstention', 'read_numbers', 'match_form',
-           'normalised_name', 'answer_parts', 'same_term', 'read_refusal', 'read_truth', 'read_number',
-           'has_other_form', 'extract_trajectory_artifact', 'Expectation', 'read_expectation', 'verify',
-           'read_judgment', 'judge_trajectory', 'second_route', 'check_by_second_route', 'explore']
+           'normalised_name', 'answer_parts', 'same_term', 'read_refusal', 'has_other_form',
+           'extract_trajectory_artifact', 'Expectation', 'read_expectation', 'verify', 'read_judgment',
+           'judge_trajectory', 'explore']
 
 # %% ../../../nbs/80_learning/13_judge.ipynb #e7073f75
 import json
@@ -360,6 +360,8 @@ def _both_ways(graph: TripleStore, iri: str, predicate: str) -> list[str]:
 
 
 Route = Callable[[TripleStore, str, bool], list[str]]  # triples, a term, whether one level only → terms
+
+# %% ../../../nbs/80_learning/13_judge.ipynb #b9af8080
 _ROUTES: Mapping[str, Route] = {
     "sub": lambda g, t, direct: _closure(lambda x: g.subjects(x, *_BELOW), t, direct),
     "super": lambda g, t, direct: _closure(lambda x: g.resources(x, *_BELOW), t, direct),

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['GIVERS', 'RESERVED', 'NO_CODE', 'CUT_OFF', 'LOOK_FIRST', 'MISFIT', 'FAILED', 'AGAIN', 'LAST', 'RECENT', 'BRIEF',
-           'RUN_CODE', 'WORKERS', 'BATCH', 'Block', 'first_block', 'plain_value', 'answer_text', 'Answers',
-           'observation', 'shortened', 'asking_tools', 'Run', 'go', 'answer_of', 'rlm_run']
+           'RUN_CODE', 'WORKERS', 'BATCH', 'Block', 'first_block', 'plain_value', 'answer_text', 'Answers', 'shortened',
+           'Run', 'go', 'rlm_run']
 
 # %% ../../../nbs/70_agent/26_loop.ipynb #af4cc20f
 import json
@@ -136,7 +136,7 @@ FAILED = "The code failed after the answer was given, so the answer was not take
 AGAIN = "You ran exactly this code before, in step {}. Try something else, or answer."
 LAST = "One step is left. Call FINAL(...) in it with what you have, or say that it is unknown."
 
-
+# %% ../../../nbs/70_agent/26_loop.ipynb #2bde2448
 def observation(step: Step,  # step that was just made
                 limit: int,  # characters of its output that are shown
                 last: bool,  # whether only one more step is left
@@ -169,7 +169,7 @@ RUN_CODE: Mapping[str, Any] = {
 WORKERS = 8  # questions to a model that are on their way at the same time
 BATCH = 1000  # prompts in one call
 
-
+# %% ../../../nbs/70_agent/26_loop.ipynb #e032d5e7
 def asking_tools(budget: Budget,  # budget that pays
                  model: Model,    # model that is asked
                  ) -> dict[str, Callable[..., Any]]:
@@ -388,7 +388,7 @@ def go(run: Run,  # at its start
         log_end(run.logger, done, run.depth)
     return done
 
-
+# %% ../../../nbs/70_agent/26_loop.ipynb #e347f2db
 def answer_of(run: Run,      # at its end
               stopped: str,  # why it ended
               ) -> dict[str, Any]:

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['META', 'FORMS', 'LONGEST', 'Links', 'Mention', 'singular', 'bare', 'mentions_in', 'asks', 'begins_asking', 'misspelt',
-           'TermCandidate', 'Link', 'link', 'unlinked', 'LinkedTerm', 'named_in', 'links_of']
+           'TermCandidate', 'Link', 'link', 'unlinked', 'LinkedTerm', 'named_in']
 
 # %% ../../../nbs/80_learning/04_linking.ipynb #54ecf518
 import re
@@ -292,7 +292,7 @@ def named_in(task: str,                # a question
             found.append(LinkedTerm(m, iris, tuple(spellings), ontology.kinds.of(iris[0])[0], kinds))
     return sorted(found, key=lambda f: f.mention.start)
 
-
+# %% ../../../nbs/80_learning/04_linking.ipynb #aa6f29a0
 def _misspelt_terms(mention: Mention, context: OntologyContext) -> tuple[str, ...]:
     "The terms whose label a mention in small letters is, but for one error."
     if mention.form != "words" or len(mention.text) < 6:

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['MOST_CHARACTERS', 'CORE', 'STANDARD', 'GATE', 'GENERAL', 'pack_line', 'pack_text', 'read_line', 'read_pack',
            'read_text', 'read_yaml', 'read_authored', 'read_strategies', 'PackReport', 'pack_version', 'import_items',
-           'shipped_packs', 'shipped_pack', 'is_shipped', 'ensure_packs', 'carried', 'fixed_names', 'generalisation',
-           'proved', 'refusal', 'Export', 'export_pack', 'mark_exported', 'candidates']
+           'shipped_packs', 'shipped_pack', 'is_shipped', 'ensure_packs', 'fixed_names', 'generalisation', 'proved',
+           'refusal', 'Export', 'export_pack', 'mark_exported', 'candidates']
 
 # %% ../../../nbs/80_learning/09_packs.ipynb #52392dfb
 import json
@@ -361,6 +361,8 @@ def ensure_packs(backend: StrategyStore,        # store that takes them
 
 # %% ../../../nbs/80_learning/09_packs.ipynb #44973565
 STANDARD = ("rdf", "rdfs", "owl", "xsd", "sh", "skos", "dc", "dcterms")  # vocabularies that every ontology may use
+
+# %% ../../../nbs/80_learning/09_packs.ipynb #465a5e1c
 _IRI = re.compile(r"(?i)\b(?:[a-z][a-z0-9+.-]*://|urn:)[^\s\"'<>)}\]]+")
 _STANDARD_IRI = re.compile(r"https?://(?:www\.w3\.org/(?:1999/02/22-rdf-syntax-ns|2000/01/rdf-schema|2002/07/owl|2001/XMLSchema|ns/shacl|"
                            r"2004/02/skos/core)|purl\.org/dc/)")
@@ -374,7 +376,7 @@ def carried(item: Strategy,  # a strategy
     "Return the texts that a pack would carry."
     return list(texts_in(json.loads(pack_line(item, ""))))
 
-
+# %% ../../../nbs/80_learning/09_packs.ipynb #3aa79213
 def fixed_names(item: Strategy,  # a strategy
                 ) -> list[str]:
     "Return IRIs and prefixed names that belong to some ontology, or to a place, in all that a pack would carry; IRIs first."

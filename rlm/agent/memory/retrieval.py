@@ -5,9 +5,9 @@
 # %% auto #0
 __all__ = ['Floats', 'WEIGHT', 'UNKNOWN', 'RIDGE', 'MOST_LEARNED', 'ELSEWHERE', 'STRONG', 'SEEN_FORMS', 'UNMET', 'TAKES',
            'FUSION_WEIGHTS', 'STRANGE_FLOORS', 'FLOOR', 'ONLY_READ', 'UNPROVEN_WEIGHT', 'PER_EXPERIENCE', 'BUDGET',
-           'ASSESS', 'ASKED_BEFORE', 'RECIPE_LIMIT', 'ridge', 'nearest', 'ExampleIndex', 'ExampleCache',
-           'slot_types_compatible', 'applies', 'FusionWeights', 'fuse', 'select', 'StrategyRetriever', 'show_item',
-           'StrategyPage', 'render_strategies', 'format_memories_for_injection', 'recipe_names', 'recipes_for']
+           'ASSESS', 'ASKED_BEFORE', 'RECIPE_LIMIT', 'ridge', 'nearest', 'ExampleIndex', 'slot_types_compatible',
+           'fuse', 'select', 'StrategyRetriever', 'show_item', 'StrategyPage', 'render_strategies',
+           'format_memories_for_injection', 'recipe_names', 'recipes_for']
 
 # %% ../../../nbs/80_learning/05_retrieval.ipynb #b578fc51
 import hashlib
@@ -313,7 +313,7 @@ class FusionWeights:
     nearest: float = 0.35  # the two nearest examples, by notions
     regression: float = 0.5  # weight of the regression over all examples
 
-
+# %% ../../../nbs/80_learning/05_retrieval.ipynb #9afa0007
 FUSION_WEIGHTS = FusionWeights()
 STRANGE_FLOORS = 0.3, 0.5  # the same, for a question with a word, or with two, that no strategy ever met; the second: no intent
 FLOOR = 0.25  # on the scale of the score, 0 to 1: below it a strategy is not relevant

@@ -5,8 +5,7 @@
 # %% auto #0
 __all__ = ['NO_OPTIONS', 'LONGEST_STREAM', 'OPENAI_URL', 'ANTHROPIC_URL', 'REPL', 'MOST_TOKENS', 'CACHE_WRITE', 'CASE_BASED',
            'KINDS', 'Prices', 'read_prices', 'client', 'RetryPolicy', 'retry_delay', 'refusal', 'StreamedReply',
-           'HTTPModel', 'counted', 'called_code', 'openai_reply', 'OpenAIModel', 'anthropic_reply', 'AnthropicModel',
-           'open_model']
+           'counted', 'called_code', 'openai_reply', 'OpenAIModel', 'anthropic_reply', 'AnthropicModel', 'open_model']
 
 # %% ../../../nbs/70_agent/21_clients.ipynb #490bff30
 import importlib.util

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['QUERY_CHARACTERS', 'Cells', 'FEATURES', 'DATATYPES', 'HEADER', 'words_of', 'refuse_query', 'ResultHandle',
-           'SparqlTools', 'TermQueryTools', 'HeaderTools']
+           'TermQueryTools', 'HeaderTools']
 
 # %% ../../../nbs/60_ontology/13_query_tools.ipynb #7472a0be
 import random

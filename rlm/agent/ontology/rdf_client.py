@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['MAX_BYTES', 'SUFFIXES', 'PLACEHOLDER', 'MOST_KEPT', 'OntologyError', 'bundled', 'find_ontology', 'syntax_of',
-           'refuse_bombs', 'RdfSource', 'read_source', 'RdfLimits', 'load_memory', 'RdfProcess', 'RemoteGraph']
+           'refuse_bombs', 'RdfSource', 'read_source', 'RdfLimits', 'load_memory', 'RemoteGraph']
 
 # %% ../../../nbs/60_ontology/02_rdf_client.ipynb #9e6dd1ae
 import hashlib

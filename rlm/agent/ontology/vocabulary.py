@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['SCHEMA', 'LABELS', 'OTHER_LABELS', 'CLASSES', 'PROPERTIES', 'CHARACTERISTICS', 'KINDS', 'LONGEST', 'COMPARED',
-           'ExpressionRenderer', 'end_predicates', 'DomainRangeIndex', 'Restriction', 'ClassDefinitions', 'defining',
-           'TermKinds', 'LabelValue', 'LabelIndex', 'similar_names', 'TermResolver', 'Ontology']
+           'ExpressionRenderer', 'end_predicates', 'DomainRangeIndex', 'Restriction', 'defining', 'similar_names',
+           'Ontology']
 
 # %% ../../../nbs/60_ontology/06_vocabulary.ipynb #82887187
 import difflib
@@ -143,7 +143,7 @@ class Restriction(NamedTuple):
     required: bool  # whether there must be such a value, rather than no other
     defined: bool  # whether it stands in a definition (owl:equivalentClass) rather than below rdfs:subClassOf
 
-
+# %% ../../../nbs/60_ontology/06_vocabulary.ipynb #0d4fb25a
 class ClassDefinitions:
     "What classes are defined as: their named superclasses and their restrictions, through intersections and unions."
 
@@ -200,7 +200,6 @@ class ClassDefinitions:
         heads = self.graph.resources(node, OWL + "unionOf", OWL + "intersectionOf", OWL + "oneOf")
         members = [m for head in heads for m in self.graph.list_members(head) if isinstance(m, str)]
         return [m for m in ([node, *members] if is_iri(node) else members) if is_iri(m)]
-
 
 # %% ../../../nbs/60_ontology/06_vocabulary.ipynb #f4be4a00
 LABELS = (SKOS + "prefLabel", RDFS + "label", "http://schema.org/name", "https://schema.org/name", DCTERMS + "title", DC + "title",

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['Kind', 'Factory', 'ENTRY_POINT_GROUP', 'PART_SIZE', 'MAX_PARTS', 'QUERY_SIZE', 'Embedder', 'register_embedder',
            'embedder_families', 'make_embedder', 'choose_embedder', 'require_package', 'calibration_texts',
-           'calibration_questions', 'calibrate', 'model_info', 'split_parts', 'sample_parts', 'shorten_query',
-           'passages', 'embedding_fields', 'record_passages', 'LocalEmbedder', 'make_st', 'make_m2v']
+           'calibration_questions', 'model_info', 'split_parts', 'sample_parts', 'shorten_query', 'passages',
+           'embedding_fields', 'record_passages', 'LocalEmbedder']
 
 # %% ../../../nbs/25_embedding/01_base.ipynb #e09e4f84
 import importlib.util
@@ -151,7 +151,7 @@ def calibrate(embedder: Embedder,  # the model to measure
     return replace(found, related=round(float(related), 3), same=round(float(same), 3),
                    questions=np.array([asked[n::2].mean(axis=0) for n in range(2)], np.float32))
 
-
+# %% ../../../nbs/25_embedding/01_base.ipynb #8eabc576
 def model_info(embedder: Embedder,  # a model
                ) -> EmbeddingModelInfo:
     "Return what a store keeps of a model. Measures its calibration if that is not known, which embeds 384 texts: keep the answer."

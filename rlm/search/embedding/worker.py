@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['WORKER_BATCH', 'REST_S', 'FIRST_PAUSE_S', 'LONGEST_PAUSE_S', 'embed_each', 'embed_batch', 'embed_missing',
-           'ReembedReport', 'switch_model', 'reembed', 'EmbeddingWorker']
+           'ReembedReport', 'reembed', 'EmbeddingWorker']
 
 # %% ../../../nbs/25_embedding/12_worker.ipynb #6f6f0f67
 import heapq
@@ -108,7 +108,7 @@ class ReembedReport:
     def __repr__(self) -> str:
         return f"<reembed: {self.model}, {self.embedded} embedded, {self.removed} old vectors removed>"
 
-
+# %% ../../../nbs/25_embedding/12_worker.ipynb #24f12f1a
 def switch_model(storage: SQLStorage,       # an open store
                  info: EmbeddingModelInfo,  # the new model
                  clock: Clock,              # source of recorded times
@@ -125,7 +125,7 @@ def switch_model(storage: SQLStorage,       # an open store
             tx.log([Event(clock.now(), "reembed", "", namespace, detail) for namespace in storage.memories.namespaces()])
         return True
 
-
+# %% ../../../nbs/25_embedding/12_worker.ipynb #f14d7da3
 def reembed(storage: SQLStorage,         # an open store
             embedder: Embedder,          # the model that shall make its vectors
             clock: Clock | None = None,  # source of recorded times; None: the machine's

@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['K1', 'B', 'FIELD_WEIGHTS', 'CONTEXT_FIELDS', 'TYPICAL_LENGTHS', 'Floats', 'Ints', 'T', 'PASSAGE_LENGTH', 'LONG_TEXT',
-           'FieldImpacts', 'PostingList', 'idf', 'impact', 'split_passages', 'Segment', 'build_segment',
-           'merge_segments', 'renumber_segment', 'field_impacts', 'segment_of_fields', 'SegmentBuilder', 'FIND_TERMS',
-           'find_terms', 'ADD_POSTINGS', 'add_postings', 'ADD_POSTINGS_AT', 'add_postings_at', 'QueryTerm', 'QueryPlan']
+           'FieldImpacts', 'PostingList', 'idf', 'impact', 'split_passages', 'build_segment', 'merge_segments',
+           'renumber_segment', 'field_impacts', 'segment_of_fields', 'SegmentBuilder', 'find_terms', 'ADD_POSTINGS',
+           'add_postings', 'ADD_POSTINGS_AT', 'add_postings_at', 'QueryTerm', 'QueryPlan']
 
 # %% ../../../nbs/28_index/00_bm25.ipynb #83368ea1
 import math
@@ -71,7 +71,7 @@ class Segment:
     def __repr__(self) -> str:
         return f"<segment: {len(self.terms):,} terms, {len(self.passage):,} postings>"
 
-
+# %% ../../../nbs/28_index/00_bm25.ipynb #d56b916d
 def build_segment(term: NDArray[np.int32],           # (postings,) term ids in any order
                   passage: NDArray[np.int32],        # (postings,) passage numbers
                   impact: Floats,                    # (postings,)
@@ -198,7 +198,7 @@ def FIND_TERMS(low, high, terms, starts, wanted):  # type: ignore[no-untyped-def
             size += high[t] - low[t]
     return size
 
-
+# %% ../../../nbs/28_index/00_bm25.ipynb #754b77fe
 def find_terms(low: Ints,                  # (wanted,) zeros; written to: first posting of each term
                high: Ints,                 # (wanted,) zeros; written to: end of its postings, equal to `low` if it has none here
                terms: NDArray[np.int32],   # term ids of a segment that is not empty

@@ -5,11 +5,11 @@
 # %% auto #0
 __all__ = ['PRIOR_WEIGHT', 'AXES', 'STEPS', 'SEQS', 'ORDER', 'DELETED', 'COARSE', 'RESIDUAL', 'SCALES', 'BASE_PART',
            'RECENT_PART', 'CODE_TABLE', 'Floats', 'Ints', 'COARSE_DIMS', 'BINARY_BITS', 'CODE_FIELDS', 'BLOCK_CELLS',
-           'BLOCK_ROWS', 'HAMMING_DISTANCES', 'COUNT_QUANTILE', 'CODE_DOTS', 'COSINE_SUMS', 'VECTOR_DOT',
-           'MEASURE_QUERY', 'NEAREST_VECTOR', 'Z_SCORES', 'FIND_ROWS', 'COLLECT_ROWS', 'BEST_CODE_SCORES',
-           'CODED_Z_SCORES', 'half_to_float', 'center', 'vector_dot', 'center_one', 'principal_axes', 'VectorCodes',
-           'concatenate_codes', 'binary_code', 'quantize', 'encode', 'decode', 'rotate_codes', 'multiply',
-           'code_scores', 'hamming_distances', 'arg_lowest', 'arg_highest', 'synthetic_vectors']
+           'BLOCK_ROWS', 'HAMMING_DISTANCES', 'COUNT_QUANTILE', 'CODE_DOTS', 'COSINE_SUMS', 'MEASURE_QUERY',
+           'NEAREST_VECTOR', 'Z_SCORES', 'FIND_ROWS', 'COLLECT_ROWS', 'BEST_CODE_SCORES', 'CODED_Z_SCORES',
+           'half_to_float', 'center', 'vector_dot', 'center_one', 'principal_axes', 'concatenate_codes', 'binary_code',
+           'quantize', 'encode', 'decode', 'rotate_codes', 'multiply', 'code_scores', 'hamming_distances', 'arg_lowest',
+           'arg_highest', 'synthetic_vectors']
 
 # %% ../../../nbs/28_index/11_quantizer.ipynb #c9e37304
 import hashlib
@@ -93,7 +93,7 @@ def VECTOR_DOT(first, second):  # type: ignore[no-untyped-def]
         total += np.float64(first[d]) * np.float64(second[d])
     return np.float32(total)
 
-
+# %% ../../../nbs/28_index/11_quantizer.ipynb #0303cb04
 PRIOR_WEIGHT = 4  # memories; weight of the model's own figures for unrelated texts beside those of the sample
 
 
@@ -282,7 +282,7 @@ def principal_axes(sample: Floats,  # (n, dim) centred vectors
 # %% ../../../nbs/28_index/11_quantizer.ipynb #05a58808
 CODE_FIELDS = ("seq", "chunk", "bit_planes", "coarse", "residual", "scale", "deleted")
 
-
+# %% ../../../nbs/28_index/11_quantizer.ipynb #4dd22d1f
 @dataclass(frozen=True, slots=True)
 class VectorCodes:
     "Coded vectors, one a row. A row is one chunk of a memory; a memory may have several."
@@ -307,7 +307,7 @@ class VectorCodes:
         return VectorCodes(*(getattr(self, name)[..., which] if name == "bit_planes" else getattr(self, name)[which]
                              for name in CODE_FIELDS))
 
-
+# %% ../../../nbs/28_index/11_quantizer.ipynb #08fd754c
 def concatenate_codes(parts: Sequence[VectorCodes],       # at least one
                       which: NDArray[Any] | None = None,  # positions in all of them together; None: all
                       ) -> VectorCodes:

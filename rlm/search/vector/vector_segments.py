@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['DEFAULT_CONFIG', 'Batch', 'Allowed', 'LOOKUP_LIMIT', 'ONE_BY_ONE', 'VectorIndexConfig', 'BaseSegment',
            'empty_segment', 'compact_codes', 'build_segment', 'AppendBuffer', 'IndexState', 'SegmentStore',
-           'read_filter', 'is_lookup', 'passing_rows', 'coarse_scores', 'shortlist', 'rows_holding', 'unique_seqs',
-           'best_memories', 'memory_scores']
+           'read_filter', 'is_lookup', 'passing_rows', 'shortlist', 'rows_holding', 'unique_seqs', 'best_memories',
+           'memory_scores']
 
 # %% ../../../nbs/28_index/12_vector_segments.ipynb #e4d63fce
 import threading

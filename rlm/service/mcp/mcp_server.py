@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['READS', 'ADDS', 'SETS', 'REMOVES', 'TOOLS', 'READING', 'WRITING_PROMPTS', 'WRITING', 'SESSION_START', 'SESSION_END',
-           'MemoryServer', 'memory_server']
+           'memory_server']
 
 # %% ../../../nbs/90_service/22_mcp_server.ipynb #290b4407
 import inspect

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Ints', 'Floats', 'ORIGINS', 'SIM', 'TIME', 'TAG', 'WRITE', 'USER', 'NEAR', 'KNOWN_TARGETS', 'bits_of', 'origin_of',
-           'Links', 'links', 'Threads', 'edges_question', 'EdgeTable']
+           'Links', 'links', 'edges_question', 'EdgeTable']
 
 # %% ../../../nbs/20_store/10_edges.ipynb #a1e4f9d0
 import json

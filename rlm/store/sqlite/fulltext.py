@@ -4,10 +4,8 @@
 
 # %% auto #0
 __all__ = ['Document', 'CONTEXT_LIMIT', 'CONTEXT_REACH', 'MOST_LEVELS', 'K1', 'B', 'namespace_key', 'key_terms', 'text_tokens',
-           'forget_tokens', 'column_tokens', 'documents', 'row_texts', 'tokens_with', 'ids_by_namespace', 'adjacent',
-           'adjacent_turns', 'replies', 'affected_seqs', 'updating_index', 'drop_documents', 'has_no_context',
-           'index_alone', 'all_docids', 'index_levels', 'merge_index', 'rebuild', 'is_stale', 'term_statistics', 'idf',
-           'bm25_parts', 'FullTextIndex']
+           'forget_tokens', 'column_tokens', 'documents', 'replies', 'affected_seqs', 'updating_index', 'all_docids',
+           'index_levels', 'merge_index', 'rebuild', 'is_stale', 'term_statistics', 'idf', 'bm25_parts']
 
 # %% ../../../nbs/20_store/08_fulltext.ipynb #c1fc2b36
 import base64
@@ -112,7 +110,7 @@ def documents(db: Database,                    # the store
     "Return the documents that the rows call for."
     return {docid: document for docid, (_, document) in _owned_documents(db, docids).items()}
 
-
+# %% ../../../nbs/20_store/08_fulltext.ipynb #7df47f89
 def _owned_documents(db: Database, docids: Collection[int]) -> dict[int, tuple[str, Document]]:
     "Return the documents that the rows call for, and whose they are."
     found: dict[int, tuple[str, Document]] = {}
@@ -176,7 +174,7 @@ def adjacent_turns(db: Database,                                            # th
     spans = [{"n": n, "s": s, "first": min(at), "last": max(at)} for (n, s), at in turns.items()]
     return {row[0] for span in spans for row in db.query(_ADJACENT, span)}
 
-
+# %% ../../../nbs/20_store/08_fulltext.ipynb #71d792ab
 def replies(db: Database,                           # the store
             records: Iterable[MemoryRecord],  # memories, stored or about to be
             ) -> set[int]:
@@ -230,7 +228,7 @@ def updating_index(db: Database,                   # inside a transaction
         db.executemany(_ADD, [(docid, *new) for docid, (_, new) in add.items()])
     _count_documents(db, drop.values(), add.values())
 
-
+# %% ../../../nbs/20_store/08_fulltext.ipynb #e7b9250a
 def drop_documents(db: Database,        # inside a transaction that removes the rows afterwards
                    namespace: str,      # the partition
                    batch: int = 2000,   # documents in memory at once

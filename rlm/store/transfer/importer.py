@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['LARGEST', 'Columns', 'DELETED', 'FREE_NUMBERS', 'NUMBERS_EACH', 'Check', 'Refuse', 'Keep', 'Prepare', 'read_value',
-           'read_memory', 'columns_of', 'read_row', 'read_rows', 'ImportReport', 'read_lines', 'continue_numbers',
-           'in_cluster', 'rows_of', 'import_lines', 'import_file']
+           'read_memory', 'columns_of', 'read_row', 'ImportReport', 'read_lines', 'in_cluster', 'rows_of',
+           'import_lines', 'import_file']
 
 # %% ../../../nbs/20_store/27_importer.ipynb #243673ef
 import base64
@@ -244,7 +244,7 @@ def continue_numbers(db: Database,  # inside a transaction
     else:
         db.query("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (table, number))
 
-
+# %% ../../../nbs/20_store/27_importer.ipynb #e84d1c4f
 def in_cluster(db: Database,  # a store
                ) -> bool:
     "Return whether a store is one of several PostgreSQL instances, which give numbers apart from each other."
