@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 
-from .slot_filling import EMPTY, QuestionEntities
+from .slot_filling import EMPTY, QuestionEntities, letters
 from ..memory.linking import Link, bare
 from ..memory.questions import FILLERS, SPELT, classify_answer_type, match_intents, normalize_question
 from ...core.text import FUNCTION_WORDS, tokens
@@ -223,7 +223,7 @@ def compose(names: QuestionEntities,  # terms that the question names
     if (subject := re.fullmatch(_MARKED_SO, text)) is not None:
         iri = marks[subject[1] or subject[2]].terms[0].iri
         return _CODE.format(arguments="kind='term', deprecated=True") + f"FINAL({iri!r} in [i[\"iri\"] for i in items])"
-    for plain in (_required, _counted, _connected, _applies, _two_facts, _is_a, _listed):
+    for plain in (_header, _required, _counted, _connected, _applies, _two_facts, _is_a, _listed):
         if (code := plain(names, text, marks)):
             return code
     found = _read_term_set(text, marks)
@@ -265,11 +265,13 @@ _ANYONE = """a an the each some that someone somebody something one another othe
 be been has have had does did who which 누가 누군가 누구 어떤 것 것이 사람이 사람 다른 무엇 무언가"""
 _INDEFINITE = frozenset(_ANYONE.split())
 _LIST = re.compile(r"(?:what|which) (?:kinds of |sorts of )?(\{[cp]\d\})(?P<noun> (?:agents|types|kinds|forms|items|products|values))?"
-                   r" (?:are there|are available|exist|can i (?:use|choose)|do we have)"
+                   r" (?:are (?:there|available|listed|described|mentioned|included)|exist|can i (?:use|choose)|do we have)"
                    r"(?: here)?\??|who are (?:all )?(?:the )?(\{c\d\}) ?\??"
                    r"|(?P<many>how many) (\{c\d\}) (?:are|exist)(?: there)?(?: here)?\??"
                    r"|(?:list|show|enumerate|name|give me|show me) (?:all |every |the |of )+(\{[cp]\d\})[.?]?"
-                   r"|(\{[cp]\d\}) ?(?:에는|에|으로는|로는|은|는|이|가)? ?(?:어떤 것(?:들)?이|무엇이|뭐가|어떤 게) 있\S*\??")
+                   r"|(\{[cp]\d\}) ?(?:에는|에|으로는|로는|은|는|이|가)? ?(?:어떤 것(?:들)?이|무엇이|뭐가|어떤 게) 있\S*\??"
+                   r"|(\{c\d\}) ?(?:은|는|이|가)? ?(?:모두|전부|총)? ?(?P<korean>몇) ?(?:개|곳|군데|명|가지|종류|종)\S*"
+                   r"(?: ?(?:있|되)\S*)?\??")
 _PROPERTY = """a, b = [t if not t.startswith("http") else "<" + t + ">" for t in ({a!r}, {b!r})]
 ends = "/(owl:unionOf/rdf:rest*/rdf:first)?"
 above = a + " rdfs:subClassOf* ?d . " + b + " rdfs:subClassOf* ?r . "
@@ -390,11 +392,41 @@ def _listed(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> st
     mark = next(g for g in m.groups() if g and g.startswith("{"))
     mention = marks[mark].mention
     plural = names.question[mention.start:mention.end + 1].rstrip(" ?.,").endswith("s")
-    if text.isascii() and not (plural or m["noun"] or m["many"]):
+    many = bool(m["many"] or m["korean"])
+    if text.isascii() and not (plural or m["noun"] or many):
         return ""
     every = re.search(r"\b(?:all|every)\b|모든|모두|다 |전부", text) is not None
-    code = _EITHER.format(term=_iri(marks, mark), is_class=mark[1] == "c", every=every or bool(m["many"]))
-    return re.sub(r"FINAL\((.*)\)", r"FINAL(len(\1))", code) if m["many"] else code
+    code = _EITHER.format(term=_iri(marks, mark), is_class=mark[1] == "c", every=every or many)
+    return re.sub(r"FINAL\((.*)\)", r"FINAL(len(\1))", code) if many else code
+
+
+_HEADER = re.compile(r"when (?:was|were) (?:this|the|your) (?:ontology|vocabulary|file|model) (?:first )?"
+                     r"(?P<made>created|made|written|\{p\d\}|published|released|issued) ?\??"
+                     r"|(?:이|그|본) ?(?:온톨로지|어휘)\S* 언제 (?P<korean>만들\S*|생성\S*|작성\S*|나왔\S*) ?\??"
+                     r"|(?:what|which) (?:is|iri is) (?:the )?(?:base |own )?namespace(?: iri| uri)?"
+                     r"(?: of (?:this|the|your) (?:ontology|vocabulary))? ?\??"
+                     r"|(?:이|그|본) ?(?:온톨로지|어휘)의 ?(?:기본 ?)?(?:네임스페이스|이름 ?공간)\S*(?: ?(?:뭐|무엇)\S*)? ?\??")
+_CREATED_CODE = """dates = [f["value"] for f in about_ontology("created")["items"]]
+if dates:
+    FINAL(min(dates))
+"""
+_NAMESPACE_CODE = """bound = dict(f["value"].split(": ", 1) for f in about_ontology("prefix")["items"])
+used = [i["iri"].partition(":")[0] for kind in ("class", "property") for i in find_terms(kind=kind)["items"]]
+own = max(sorted({*used} & {*bound}), key=lambda p: sum(u == p for u in used), default="")
+if own:
+    FINAL(bound[own].strip("<>"))
+"""
+
+
+def _header(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
+    "Code for when the ontology was made, or for the namespace of its own terms."
+    if not (m := _HEADER.fullmatch(text)):
+        return ""
+    made = m["made"] or m["korean"] or ""
+    if made.startswith("{") and not {"created", "issued", "datecreated", "datepublished"} & {letters(t.iri) for t in marks[made].terms}:
+        return ""
+    return _CREATED_CODE if made else _NAMESPACE_CODE
+
 
 # %% ../../../nbs/80_learning/18_composition.ipynb #5fa579c2
 _ISA_END = r"(?: (?:here|in this ontology))? ?\??"

@@ -112,6 +112,10 @@ def _is_particle(question: str, word: "re.Match[str]") -> bool:
     return attached and _korean(word[0])
 
 
+_COPULA = re.compile(r"([가-힣]{2,}?)이?[야죠지]")  # 자료야?, 대출이지?: is it that?
+_PART_OF = re.compile(r"\b(?:kinds?|sorts?|types?|forms?|parts?|examples?|instances?|members?|sub-?(?:class|type)(?:es|s)?)\s+$", re.I)
+
+
 def mentions_in(question: str,     # in English or Korean
                 ) -> list[Mention]:  # those in marks first, then runs of words, long ones first
     "Everything in a question that may name a term, in each way in which it may be looked for."
@@ -123,7 +127,10 @@ def mentions_in(question: str,     # in English or Korean
         if len(run) > 1 and run[-1][0] in FUNCTION_WORDS and run[-2][0][0].isupper() and run[-2].start() > 0:
             continue  # *a Post in* is no relation
         whole, form = question[run[0].start():run[-1].end()], _form(question, run)
+        if run[0][0].lower() == "of" and _PART_OF.search(question[:run[0].start()]):
+            continue  # *a kind of item* names an item, not the property *of item*
         last = bare(run[-1][0]) if _korean(run[-1][0]) else [run[-1][0]]
+        last += [m[1] for m in map(_COPULA.fullmatch, last[:1]) if m]
         for tail in last:
             text = whole[: len(whole) - len(run[-1][0])] + tail
             found.append(Mention(text, run[0].start(), run[0].start() + len(text), form))
