@@ -133,7 +133,7 @@ def examples(found: Sequence[MissedEvidence],  # all that was missed
 # %% ../../nbs/95_bench/10_recall.ipynb #ddf2977e
 RankFunction = Callable[[str], Sequence[str]]  # a question → ids, best first
 DEPTH = 50  # how many are ranked
-STEPS = ("session", "speaker", "user", "date", "when", "length", "now")  # parts of the mix, in the order they are added
+STEPS = ("session", "speaker", "user", "date", "type", "length", "now")  # parts of the mix, in the order they are added
 
 # %% ../../nbs/95_bench/10_recall.ipynb #cd9dc121
 class ConversationVectors:

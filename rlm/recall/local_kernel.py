@@ -67,7 +67,7 @@ def cue_bound(features: QueryFeatures,  # cues of a question
               ) -> float:
     "Return what the cues of a question may give to a memory that is not scored, on the scale of `ScoreWeights`."
     weights = DEFAULT_WEIGHTS
-    asked = weights.date * bool(features.dates) + weights.when * features.when + weights.now * features.now
+    asked = weights.date * bool(features.dates) + weights.type * bool(features.asks) + weights.now * features.now
     return weights.speaker * bool(features.speakers) + asked
 
 
@@ -269,12 +269,12 @@ class LocalKernel:
 
     def _question_figures(self, features: QueryFeatures, k: int, sure: int, depth: int, relevance: float, margin: float) -> tuple[Any, ...]:
         "Return the speakers that a question names, and figures: how many are wanted, when scores are equal …, what must be reached."
-        plain = not (features.speakers or features.dates or features.when)
+        plain = not (features.speakers or features.dates or features.asks)
         if plain and (known := self._figures.get((features.script, k, sure, depth, relevance, margin))) is not None:
             return known
         c, other = self.index.metadata, foreign_script(self.index.metadata, features)
         scale = DEFAULT_WEIGHTS.words, DEFAULT_WEIGHTS.meaning, self.index.scorer.linear_weights.evidence
-        figures = self.index.lexical.documents, k, SCORE_EPSILON, *scale, other, chance_z_score(c.script_counts[other]), features.when
+        figures = self.index.lexical.documents, k, SCORE_EPSILON, *scale, other, chance_z_score(c.script_counts[other]), features.asks
         found = named_speaker_ids(features), np.array((*figures, sure, depth, relevance, margin + cue_bound(features)), np.float64)
         if plain:
             self._figures[features.script, k, sure, depth, relevance, margin] = found

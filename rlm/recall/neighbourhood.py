@@ -70,7 +70,7 @@ class TrueVectors:
             self._kept.pop(seq, None)
 
 # %% ../../nbs/40_recall/14_neighbourhood.ipynb #80e1ac8c
-COLUMNS = ("seq", "session", "script", "user", "length", "speaker", "time")  # facts that ranking reads
+COLUMNS = ("seq", "session", "script", "user", "length", "speaker", "types")  # facts that ranking reads
 
 # %% ../../nbs/40_recall/14_neighbourhood.ipynb #c0bb9bc2
 class KernelBuffers:

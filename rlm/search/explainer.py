@@ -372,7 +372,7 @@ class Explainer:
     def evidence_scale(self,
                        shares: Shares,  # shares of one memory's score, as `explain` returns them
                        ) -> float:      # in [0, 1]; 1 for a learned ranker
-        "Return the scale of *user* and *when* in a score: 1 where words, meaning and language add `ScoreWeights.evidence` or more."
+        "Return the scale of *user* and *type* in a score: 1 where words, meaning and language add `ScoreWeights.evidence` or more."
         ranker = self.index.scorer.ranker
         if not isinstance(ranker, ScoreWeights):
             return 1.0

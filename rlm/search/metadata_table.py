@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ..core.text import compose_hangul
 from .arrays import Arrays, GrowableArray, SeqTable, pack_texts, unpack_texts
 from ..store.filters import Filters
-from .query_features import dominant_script, name_parts, question_form, tells_change, tells_time
+from .query_features import dominant_script, name_parts, question_form, tells_change, told_types
 from ..store.protocols import EPOCH, IndexDocument
 
 Values = NDArray[Any]  # a value for each memory
@@ -28,7 +28,7 @@ LENGTH_CAP = math.log(25)  # logarithm of the number of words beyond which lengt
 
 # %% ../../nbs/30_search/02_metadata_table.ipynb #b270ad43
 _COLUMNS = {"seq": "i8", "recalled": "?", "end": "f8", "session": "i4", "speaker": "i4", "user": "?", "said": "i8",
-            "length": "f4", "time": "?", "changes": "?", "asks": "i1", "script": "i1", "status": "i1", "kind": "i1", "category": "i4",
+            "length": "f4", "types": "u1", "changes": "?", "asks": "i1", "script": "i1", "status": "i1", "kind": "i1", "category": "i4",
             "role": "i4", "said_by": "i4", "recorded": "i8"}
 LABELS = ("status", "kind", "category", "role", "said_by")  # columns that hold ids of names, compared letter by letter
 
@@ -130,7 +130,7 @@ class MetadataTable:
         return (e.seq, e.recalled, e.valid_to.timestamp() if e.valid_to else math.inf,
                 -1 if e.session is None else self.sessions.setdefault(e.session, len(self.sessions)), self.speaker_id(e.speaker),
                 (e.role or "user").casefold() == "user", int(e.valid_from.timestamp()), min(math.log1p(words), LENGTH_CAP),
-                tells_time(text), tells_change(text), question_form(text), dominant_script(text), *self._names(e),
+                told_types(text), tells_change(text), question_form(text), dominant_script(text), *self._names(e),
                 microseconds(e.updated_at))
 
     def _names(self, e: IndexDocument) -> list[int]:

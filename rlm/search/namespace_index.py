@@ -173,7 +173,8 @@ class NamespaceIndex:
         return frozenset(self.storage.memories.seqs(self.namespace))
 
     def _stamp(self, identity: str) -> dict[str, Any]:
-        return {"store": identity_of(identity), "namespace": self.namespace, "tokeniser": TOKENISER_VERSION}
+        columns = sorted(self.metadata.columns)
+        return {"store": identity_of(identity), "namespace": self.namespace, "tokeniser": TOKENISER_VERSION, "columns": columns}
 
     def save(self,
              wait: bool = False,  # whether to return only when the files are written
@@ -316,7 +317,7 @@ def _lexical_fingerprints(lexical: LexicalIndex,  # an index of words
     return found
 
 # %% ../../nbs/30_search/08_namespace_index.ipynb #08248e84
-_PLAIN = ("recalled", "end", "user", "said", "length", "time", "changes", "asks", "script", "recorded")  # columns of values
+_PLAIN = ("recalled", "end", "user", "said", "length", "types", "changes", "asks", "script", "recorded")  # columns of values
 
 
 def _as_bits(column: NDArray[Any]) -> Hashes:

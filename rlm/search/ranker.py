@@ -67,7 +67,7 @@ def candidate_facts(c: MetadataTable,       # metadata of an index
 
 # %% ../../nbs/30_search/06_ranker.ipynb #0812ad3d
 FEATURES: Mapping[str, str] = {  # feature → the part that it is counted to
-    **{part: part for part in PARTS}, "words × meaning": "meaning", "when × words": "when", "speaker × words": "speaker",
+    **{part: part for part in PARTS}, "words × meaning": "meaning", "type × words": "type", "speaker × words": "speaker",
     "words by rank": "words", "meaning of the conversation": "session", "meaning of a question": "meaning", "answer": "session",
     "rarity": "length"}
 
@@ -95,7 +95,7 @@ def feature_matrix(parts: Mapping[str, Values],  # parts of every candidate's sc
                    ) -> NDArray[np.float64]:     # (features, candidates), in the order of `FEATURES`
     "Return the features of candidates that a learned ranker weighs."
     words, meaning = (np.asarray(parts[name], float) for name in ("words", "meaning"))
-    more = [words * meaning, parts["when"] * words, parts["speaker"] * words, -np.log1p(mean_ranks(words)),
+    more = [words * meaning, parts["type"] * words, parts["speaker"] * words, -np.log1p(mean_ranks(words)),
             _shares(parts["conversation"], meaning), (parts["asks"] == 2) * meaning, _answer_feature(parts), parts["rarity"]]
     return np.array([*(parts[name] for name in PARTS), *more], float).reshape(len(FEATURES), -1)
 
@@ -226,6 +226,7 @@ def load_ranker(data: bytes,  # JSON by `dump_ranker`
                 ) -> LearnedRanker:
     "Return a ranker from JSON. Raises `InvalidInput` for a ranker of another version."
     found = json.loads(data)
+    found["weights"] = {name.replace("when", "type"): weight for name, weight in found["weights"].items()}  # as older stores have it
     if list(found["weights"]) != list(FEATURES):
         raise InvalidInput("The learned ranker in this store was trained by another version of rlm.", "Train it again: rlm train-ranker")
     return LearnedRanker(found["weights"], TrainingReport(**found["training"]))

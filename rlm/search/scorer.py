@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.compiled import loop
-from .scoring import DEFAULT_WEIGHTS, EMPTY_RANKING, EXACT, KERNEL_TOP_K, NO_BOOLS, NOW, PARTS, RANK, SCORE_EPSILON, UPDATE
+from .scoring import DEFAULT_WEIGHTS, EMPTY_RANKING, EXACT, KERNEL_TOP_K, NOW, PARTS, RANK, SCORE_EPSILON, UPDATE
 from .scoring import Candidates, RankedList, Ranker, Refine, ScoreWeights, base_score, chance_z_score, dated_mask, foreign_script
 from .scoring import language_part, metadata_parts, named_speaker_ids, rescore_positions, scale_by_evidence, session_share
 from .scoring import small_store_weights, top_positions, total_scores, weight_vector, with_all_parts
@@ -294,17 +294,17 @@ class Scorer:
         return better.subset(kept), {n: values[kept] for n, values in known.items()}
 
     def _slope(self, features: QueryFeatures) -> float:
-        "Return the largest change of a score over the change of what meaning adds: where evidence is little, *user* and *when* follow it."
+        "Return the largest change of a score over the change of what meaning adds: where evidence is little, *user* and *type* follow it."
         if not isinstance(self.ranker, ScoreWeights):
             return np.inf
-        return 1 + (self.ranker.user * bool(self.metadata.user_memories) + self.ranker.when * features.when) / self.ranker.evidence
+        return 1 + (self.ranker.user * bool(self.metadata.user_memories) + self.ranker.type * bool(features.asks)) / self.ranker.evidence
 
     def _rank_compiled(self, features: QueryFeatures, some: Candidates, k: int, refine: Refine | None) -> RankedList:
         c, chosen, foreign = self.metadata, np.arange(len(some.docs)), foreign_script(self.metadata, features)
         docs, words = np.ascontiguousarray(some.docs, np.int64), np.ascontiguousarray(some.words, np.float32)
         meaning = np.ascontiguousarray(some.meaning, np.float32)
         asked = (c["script"], foreign, chance_z_score(c.script_counts[foreign]), c["user"], c["length"], c["speaker"],
-                 named_speaker_ids(features), dated_mask(c, features, docs), c["time"] if features.when else NO_BOOLS, self.weights())
+                 named_speaker_ids(features), dated_mask(c, features, docs), c["types"], features.asks, self.weights())
         if refine is not None and some.precision is not EXACT and meaning.any():
             total = self._run_kernel(chosen, docs, words, meaning, asked, 0)[1]
             chosen = rescore_positions(total, base_score(words, meaning), k, some.precision, self._slope(features))

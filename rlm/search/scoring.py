@@ -38,9 +38,9 @@ class ScoreWeights:
     speaker: float = 0.6  # the question names its speaker
     user: float = 0.5  # said by the user or written without a role, where memories have roles; scaled by `evidence`
     date: float = 0.4  # said on a date that the question names
-    when: float = 0.3  # a time, where the question asks when; scaled by `evidence`
+    type: float = 0.25  # holds a type of answer that the question asks for, such as a time; scaled by `evidence`
     length: float = 0.06  # for each e-fold of its length, up to 25 words: "Thanks!" answers little
-    evidence: float = 0.5  # sum of words, meaning and language from which session, user, when and now count in full
+    evidence: float = 0.5  # sum of words, meaning and language from which session, user, type and now count in full
     now: float = 0.2  # the question asks about the present: times the share of the ten best that were said earlier; scaled by `evidence`
     update: float = 0.1  # distance of a memory that takes the place of an earlier one above it; 0: it stays where it is
     opening: float = 2.0  # times the part *session*, besides, for the turn that opens a conversation, in a store of many conversations
@@ -52,7 +52,7 @@ class ScoreWeights:
         return {name: getattr(self, name) * amounts for name, amounts in parts.items()}
 
 
-PARTS: tuple[str, ...] = ("words", "meaning", "language", "session", "speaker", "user", "date", "when", "length")
+PARTS: tuple[str, ...] = ("words", "meaning", "language", "session", "speaker", "user", "date", "type", "length")
 NOW = "now"  # the part that is added last, to the best by all others
 UPDATE = "update"  # what brings a memory above the earlier one whose place it takes
 DEFAULT_WEIGHTS = ScoreWeights()
@@ -281,7 +281,7 @@ def metadata_parts(c: MetadataTable,         # metadata of the index
                    features: QueryFeatures,  # features of the question
                    some: Candidates,         # candidates of the question
                    ) -> dict[str, Values]:   # in the order of `PARTS`; a part without a feature in the question is left out
-    "Return the parts that metadata decides: speaker, user, date, when and length."
+    "Return the parts that metadata decides: speaker, user, date, type and length."
     found = dict[str, Values]()
     if features.speakers:
         found["speaker"] = np.isin(c["speaker"][some.docs], list(features.speakers))
@@ -289,16 +289,16 @@ def metadata_parts(c: MetadataTable,         # metadata of the index
         found["user"] = c["user"][some.docs]
     if features.dates:
         found["date"] = _date_mask(c["said"][some.docs], features.dates)
-    if features.when:
-        found["when"] = c["time"][some.docs]
+    if features.asks:
+        found["type"] = (c["types"][some.docs] & features.asks) != 0
     return found | {"length": c["length"][some.docs]}
 
 # %% ../../nbs/30_search/05_scoring.ipynb #af51f3a8
 def scale_by_evidence(amounts: dict[str, Values],  # part → amount, for each candidate
                       weights: ScoreWeights,       # weights of the parts
                       ) -> dict[str, Values]:      # the same parts, in the same order
-    "Return the amounts with *user* and *when* scaled by min(1, evidence / `weights.evidence`)."
-    if not (rest := amounts.keys() & {"user", "when"}):
+    "Return the amounts with *user* and *type* scaled by min(1, evidence / `weights.evidence`)."
+    if not (rest := amounts.keys() & {"user", "type"}):
         return amounts
     stands_on = [part for part in ("words", "meaning", "language") if part in amounts]
     evidence = _sum_parts({part: getattr(weights, part) * amounts[part] for part in stands_on}, np.float32)
@@ -422,12 +422,12 @@ def BEST_OF_SESSIONS(best, numbers, words, meaning, session, word, deviation):  
     return most
 
 # %% ../../nbs/30_search/05_scoring.ipynb #6d290662
-@loop("f8+ f8++ f4* f4 i8* i8* f4* f4* i4* f8 f8 i1* i8 f8 ?* f4* i4* i4* ?* ?* f8* f8")
+@loop("f8+ f8++ f4* f4 i8* i8* f4* f4* i4* f8 f8 i1* i8 f8 ?* f4* i4* i4* ?* u1* i8 f8* f8")
 def SCORE(total, parts, best, most, which, numbers, words, meaning, session, word, deviation, script, foreign,  # type: ignore[no-untyped-def]
-          chance, user, length, spoken, named, dated, telling, weights, enough):
+          chance, user, length, spoken, named, dated, types, asked, weights, enough):
     "Write the score of each candidate; minus infinity without words and meaning; and the parts of as many as `parts` has rows."
     by_words, by_meaning, by_language = np.float32(weights[0]), np.float32(weights[1]), np.float32(weights[2])
-    by_session, by_user, by_when, by_length = np.float32(weights[3]), np.float32(weights[5]), np.float32(weights[7]), np.float32(weights[8])
+    by_session, by_user, by_type, by_length = np.float32(weights[3]), np.float32(weights[5]), np.float32(weights[7]), np.float32(weights[8])
     one, none, least, beyond = np.float32(1), np.float32(0), np.float32(enough), np.float32(chance)
     for j in range(len(which)):
         i = which[j]
@@ -448,12 +448,12 @@ def SCORE(total, parts, best, most, which, numbers, words, meaning, session, wor
             if spoken[n] == speaker:
                 by = weights[4]
         used = np.float64(by_user * scale) if user[n] else 0.0
-        when = np.float64(by_when * scale) if len(telling) and telling[n] else 0.0
+        fits = np.float64(by_type * scale) if types[n] & asked else 0.0
         long = np.float64(by_length * length[n])
-        total[j] = np.float64(said) + np.float64(meant) + np.float64(other) + among + by + used + day + when + long
+        total[j] = np.float64(said) + np.float64(meant) + np.float64(other) + among + by + used + day + fits + long
         if j < len(parts):
             row = parts[j]
-            row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8] = said, meant, other, among, by, used, day, when, long
+            row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8] = said, meant, other, among, by, used, day, fits, long
 
 # %% ../../nbs/30_search/05_scoring.ipynb #4ab9f0e2
 @loop("i8+ i8 f8 f8*")
@@ -480,20 +480,20 @@ def PICK(where, k, equal, total):  # type: ignore[no-untyped-def]
     return n
 
 # %% ../../nbs/30_search/05_scoring.ipynb #60f6486a
-@loop("i8+ f8+ f8++ f4+ i8 f8 i8* i8* f4* f4* i4* f8 f8 f8 i1* i8 f8 ?* f4* i4* i4* ?* ?* f8*")
+@loop("i8+ f8+ f8++ f4+ i8 f8 i8* i8* f4* f4* i4* f8 f8 f8 i1* i8 f8 ?* f4* i4* i4* ?* u1* i8 f8*")
 def RANK(where, total, parts, best, k, equal, which, numbers, words, meaning, session, word, deviation,  # type: ignore[no-untyped-def]
-         enough, script, foreign, chance, user, length, spoken, named, dated, telling, weights):
+         enough, script, foreign, chance, user, length, spoken, named, dated, types, asked, weights):
     "Score the candidates `which`; write the best `k`, all that are equal to the last, and their parts. Return how many."
     most = BEST_OF_SESSIONS(best, numbers, words, meaning, session, word, deviation) if weights[3] else np.float32(0)
     SCORE(total, parts[:0], best, most, which, numbers, words, meaning, session, word, deviation, script, foreign, chance, user, length,
-          spoken, named, dated, telling, weights, enough)
+          spoken, named, dated, types, asked, weights, enough)
     n = PICK(where, k, equal, total)
     if n:
         again = np.empty(n, np.int64)
         for j in range(n):
             again[j] = which[where[j]]
         SCORE(np.empty(n), parts[:n], best, most, again, numbers, words, meaning, session, word, deviation, script, foreign, chance, user,
-              length, spoken, named, dated, telling, weights, enough)
+              length, spoken, named, dated, types, asked, weights, enough)
     for i in range(len(numbers) if weights[3] else 0):
         if session[numbers[i]] >= 0:
             best[session[numbers[i]]] = 0

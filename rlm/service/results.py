@@ -275,7 +275,7 @@ class Explanation:
     parts: Parts  # term → column → share of the score
     frequencies: Mapping[str, int]  # term → how many memories of the namespace hold it
     held_back_by: tuple[str, ...]  # filters that it does not pass
-    scale: float = 1.0  # weight of `user` and `when`: min(1, evidence / .5), evidence being what words and meaning add
+    scale: float = 1.0  # weight of `user` and `type`: min(1, evidence / .5), evidence being what words and meaning add
     later: tuple[str, ...] = ()  # texts of later memories that may have taken its place, and are ranked before it
     spellings: Mapping[str, str] = field(default_factory=dict)  # term that no memory has → the one that was looked for, too
     ended_by: MemoryRecord | None = None  # memory that has ended this one; None: it ended by itself, or it has not ended
@@ -295,7 +295,7 @@ class Explanation:
             return f"Not found: held back by {', '.join(self.held_back_by)}."
         if not self.parts:
             return "Not found: no word of the query occurs in it or beside it, and its meaning is no nearer than most."
-        place, scaled = f"at rank {self.rank}" if self.rank else "below rank 1,000", [c for c in ("user", "when") if f"({c})" in self.parts]
+        place, scaled = f"at rank {self.rank}" if self.rank else "below rank 1,000", [c for c in ("user", "type") if f"({c})" in self.parts]
         found = f"Found {place}, score {self.score:.3g}." + "".join(f" (later: {clip(text, 60)})" for text in self.later)
         found += "".join(f" No memory has “{term}”: “{other}” was looked for, too." for term, other in self.spellings.items())
         if not scaled or self.scale == 1:

@@ -9,7 +9,7 @@ import pytest
 from rlm import Memory
 from rlm.core.guard import screen
 from rlm.core.text import compose_hangul, normalise, split_sentences, tokens
-from rlm.search.query_features import asks_when, dates_in, extract_query_features, question_form, tells_time
+from rlm.search.query_features import asked_types, dates_in, extract_query_features, question_form, told_types
 
 TEXT = ["a", "A", "7", "1,", "1.1", "a.", "a'", "a-", "aB", "A1", ".", "-", "_", " ", "\n", "가", "봐도 ", "나라는", "가는", "7th ",
         "C++", "\u1100", "東", "é", "?", "!", "don't ", "1,000"]
@@ -21,7 +21,8 @@ GUARD = ["-----BEGIN PRIVATE KEY-----", "-----BEGIN ", "-----END PRIVATE KEY----
 SENTENCES = ["1. ", "1.", "1 ", " 1. ", ". ", ".", "...", "? ", "a. ", "A. ", "Dr. ", "e.g. ", ".\" ", ". (", ".)", "\n", "\n ",
              "\n- ", "- ", "。", "」。", "다.", "다. ", "a.b", "* "]
 CUES = ["7", "7 ", "1 ", "?", "? ", "?a", "？", "!", " ", "\n", "may ", "in may ", "in  ", "May 1 ", "jan ", "1 of ", "1st of ",
-        "2020 ", "2020-", "2020년 ", "2020년", "1월 ", "1월", "몇 ", "얼마나 ", "what ", "how ", "last", "가", "a"]
+        "2020 ", "2020-", "2020년 ", "2020년", "1월 ", "1월", "몇 ", "얼마나 ", "what ", "how ", "last", "가", "a",
+        "7-", "a7", "how much ", "A", "A-", ", A", "a@", "$ ", "가 씨"]
 
 
 def seconds(read: Callable[[str], Any], piece: str, size: int) -> float:
@@ -41,7 +42,7 @@ def seconds(read: Callable[[str], Any], piece: str, size: int) -> float:
     ((tokens, normalise, compose_hangul), TEXT, 10_000),
     ((screen,), GUARD + TEXT, 10_000),
     ((split_sentences,), SENTENCES, 10_000),
-    ((question_form, tells_time, dates_in, asks_when, lambda text: extract_query_features(text, {"mina": [1]})), CUES, 10_000)],
+    ((question_form, told_types, dates_in, asked_types, lambda text: extract_query_features(text, {"mina": [1]})), CUES, 10_000)],
     ids=["text", "guard", "sentences", "cues"])
 def test_repeated_pieces_take_linear_time(reads: tuple[Callable[[str], Any], ...], pieces: list[str], size: int) -> None:
     slow = []

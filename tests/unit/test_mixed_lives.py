@@ -92,7 +92,7 @@ def test_no_bonus_is_worth_more_than_its_evidence() -> None:
             for hit in memory.search(q["text"], 30):
                 parts = {name.strip("()"): sum(shares.values()) for name, shares in hit.parts.items() if name.startswith("(")}
                 evidence = hit.score - sum(parts.values()) + parts.get("language", 0.0) + parts.get("meaning", 0.0)
-                assert all(parts.get(bonus, 0.0) <= evidence + 1e-6 for bonus in ("user", "when"))
+                assert all(parts.get(bonus, 0.0) <= evidence + 1e-6 for bonus in ("user", "type"))
                 assert hit.score == pytest.approx(sum(sum(shares.values()) for shares in hit.parts.values()))
 
 
@@ -101,8 +101,8 @@ def test_an_explanation_names_the_scale() -> None:
         memory.write("The plumber is Dan, the boiler was serviced in November.", id="note")
         memory.add_conversation([{"role": "user", "text": "Thanks, see you next week!", "id": "turn"}], session="chat")
         why = memory.explain("When is the plumber's next visit to the boiler in the cellar?", "turn")
-        assert 0 < why.scale < 1 and f"user and when count {why.scale:.0%}" in why.verdict and why.as_dict()["scale"] == why.scale
+        assert 0 < why.scale < 1 and f"user and type count {why.scale:.0%}" in why.verdict and why.as_dict()["scale"] == why.scale
         assert why.parts["(user)"]["user"] == pytest.approx(0.5 * why.scale)
-        assert why.parts["(when)"]["when"] == pytest.approx(0.3 * why.scale)
+        assert why.parts["(type)"]["type"] == pytest.approx(0.25 * why.scale)
         full = memory.explain("thanks, see you", "turn")
         assert full.scale == 1 and "count" not in full.verdict

@@ -31,7 +31,8 @@ def test_nothing_is_hidden(question: str) -> None:
 
 def test_there_is_something_to_hide() -> None:
     assert features.dates_in("in \u017feptember") == (features.PartialDate(None, 9),)  # it folds to an s, and patterns take it for one
-    assert features.dates_in("11월") and features.dates_in("1999-05") and features.asks_when("WHEN") and features.asks_when("몇시")
+    assert features.dates_in("11월") and features.dates_in("1999-05")
+    assert features.asked_types("WHEN") == features.asked_types("몇시") == features.TIME
     assert features.named_speakers("\u212aim", KNOWN) == {5} and features.named_speakers("민아가", KNOWN) == {1, 2}
 
 
@@ -49,5 +50,51 @@ def test_korean_in_letters_says_what_it_says_in_syllables() -> None:
 
 def test_marks_in_any_number_and_order_take_no_time() -> None:
     began = time.process_time()
-    assert features.extract_query_features("When? a" + "\u0301\u0316" * 100_000, KNOWN) == features.QueryFeatures(when=True, script=-1)
+    found = features.extract_query_features("When? a" + "\u0301\u0316" * 100_000, KNOWN)
+    assert found == features.QueryFeatures(asks=features.TIME, script=-1)
     assert time.process_time() - began < 2  # composing them takes seven seconds
+
+
+@pytest.mark.parametrize(("question", "types"), [
+    ("Who has the spare key?", "person"), ("What is our cat called?", "person"),
+    ("What is Minji's phone number?", "telephone"), ("What is our order number?", "telephone code"),
+    ("What is the door code?", "code"), ("What is Ana's email?", "email"),
+    ("How much were my glasses?", "money"), ("how much is it", "money"),
+    ("How much flour does it need?", "count"), ("How many came?", "count"),
+    ("How old is Tobi?", "count"), ("How long did it take?", "time"),
+    ("Where do I live?", ""), ("Is it a whole number?", "telephone code"),
+    ("누구한테 열쇠 있어?", "person"), ("고양이 이름이 뭐야?", "person"),
+    ("치과 전화번호 알려 줘", "telephone"), ("주차 번호가 뭐야?", "telephone code"),
+    ("현관 비밀번호 뭐였지?", "code"), ("몇 시에 만나?", "time"),
+    ("몇 살이야?", "count"), ("얼마나 오래 걸려?", "time"),
+    ("얼마나 걸려?", "count"), ("안경 얼마였어?", "money"),
+    ("월세가 얼마야?", "money"), ("어디 살아?", "")])
+def test_the_type_of_answer_that_a_question_asks_for(question: str, types: str) -> None:
+    asked = features.asked_types(question)
+    assert " ".join(name for n, name in enumerate(features.ANSWER_TYPES) if asked >> n & 1) == types
+
+
+@pytest.mark.parametrize(("text", "types"), [
+    ("The spare key is with Mrs Okafor.", "person"), ("My aunt has it.", "person"), ("It is on Monday. I'm in.", "time"),
+    ("Call 010-1234-5678.", "telephone code count"), ("Wifi: bluefish22", "code count"), ("The glasses were 24 euros.", "money count"),
+    ("Write to ana@example.org.", "email"), ("Twelve people came.", "count"), ("The boat is blue.", ""), ("The boiler may break.", "time"),
+    ("아주머니한테 맡겼어.", "person"), ("민지 씨가 갖고 있어.", "person"), ("8만원에 팔았어.", "money count"), ("목요일에 만나.", "time"),
+    ("오십 분 걸려.", "count"), ("배는 파란색이야.", "")])
+def test_the_types_of_answer_that_a_text_holds(text: str, types: str) -> None:
+    told = features.told_types(text)
+    assert " ".join(name for n, name in enumerate(features.ANSWER_TYPES) if told >> n & 1) == types
+
+
+@pytest.mark.parametrize(("question", "answer", "near"), [
+    ("Who has the spare key?", "Mrs Okafor downstairs keeps it; ask my aunt for the spare key.", "The spare key is hard to turn."),
+    ("How much was the boiler?", "The boiler came to 900 euros.", "The boiler is in the cellar."),
+    ("What is the dentist's number?", "Dentist: 010-555-0134.", "The dentist moved next door."),
+    ("보일러 얼마였어?", "보일러에 90만원 들었어.", "보일러는 지하실에 있어."),
+    ("열쇠 누구한테 있어?", "열쇠는 이모한테 있어.", "열쇠가 잘 안 돌아가.")])
+def test_an_answer_of_the_type_stands_above_a_text_without_it(question: str, answer: str, near: str) -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write(near, id="near")
+        memory.write(answer, id="answer")
+        first = memory.search(question)[0]
+        assert first.id == "answer" and first.parts["(type)"]["type"] > 0
+        assert "(type)" not in memory.explain(question, "near").parts
