@@ -122,6 +122,8 @@ def test_what_nothing_accounts_for_is_refused_in_its_language() -> None:
                  "Which branches are listed?": {"Downtown", "Riverside"}, "분관은 몇 개야?": 2, "책은 몇 종류야?": None,
                  "When was the ontology created?": "2021-04-12", "이 온톨로지는 언제 만들어졌어?": "2021-04-12",
                  "What is the namespace of the ontology?": "https://data.citylib.example/ns/library#", "When was the loan made?": None,
+                 "Does an overdue loan have a due date?": True, "대출에 반납 예정일이 있어?": True, "Does a magazine have an ISBN?": None,
+                 "Does every loan have a due date?": None, "Which event has a due date?": {"Loan"}, "Which loans have a due date?": None,
                  "이 온톨로지의 네임스페이스는 뭐야?": "https://data.citylib.example/ns/library#"}),
     ("time", {"Which property gives the start of an interval?": None}),
     ("sosa", {"Which properties point to a Result?": {"hasResult"}}),

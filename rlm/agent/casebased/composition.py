@@ -223,7 +223,7 @@ def compose(names: QuestionEntities,  # terms that the question names
     if (subject := re.fullmatch(_MARKED_SO, text)) is not None:
         iri = marks[subject[1] or subject[2]].terms[0].iri
         return _CODE.format(arguments="kind='term', deprecated=True") + f"FINAL({iri!r} in [i[\"iri\"] for i in items])"
-    for plain in (_header, _required, _counted, _connected, _applies, _two_facts, _is_a, _listed):
+    for plain in (_header, _required, _counted, _connected, _applies, _bears, _two_facts, _is_a, _listed):
         if (code := plain(names, text, marks)):
             return code
     found = _read_term_set(text, marks)
@@ -311,6 +311,29 @@ def _applies(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> s
         return ""
     said = {x[1]: _iri(marks, x) for x in m.groups() if x}
     return _APPLIES_CODE.format(property=said["p"], whole=said["c"])
+
+
+_HAS = re.compile(r"(?:does|do) (?:an? |the )?(\{c\d\}) (?:have|carry) (?:an? |the |any )?(\{p\d\}) ?\??"
+                  r"|(\{c\d\}) ?(?:에는|에도|에|은|는|도)? ?(\{p\d\}) ?(?:이|가|은|는|도)? ?있(?:어|나|니|지|는가|는지|습니까)"
+                  r"(?:요)?\??"
+                  r"|(?P<which>(?:which|what)) (\{c\d\}) (?:has|have|carries|carry) (?:an? |the |any )?(\{p\d\}) ?\??")
+_HAS_CODE = """stated = [f["value"] for f in describe_entity({property!r}, fact="domain")["items"]]
+domains = [d.split()[0] for s in stated for d in s.strip("()").split(" or ")] if " and " not in " ".join(stated) else []
+if any(d == {whole!r} or relate({whole!r}, d)["is_a"] == "a is a b" for d in domains):
+    FINAL(True)
+"""
+_BEARERS_CODE = _HAS_CODE.partition("if any")[0] + """below = [d for d in domains if d != {whole!r} and relate(d, {whole!r})["is_a"] == "a is a b"]
+if below and len(below) == len(domains):
+    FINAL(below)
+"""
+
+
+def _bears(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
+    "Code for whether things of a class have a property by its domain, which never says no; or for which of its kinds have it."
+    if not (m := _HAS.fullmatch(text)):
+        return ""
+    said = {x[1]: _iri(marks, x) for x in m.groups() if x and x.startswith("{")}
+    return (_BEARERS_CODE if m["which"] else _HAS_CODE).format(property=said["p"], whole=said["c"])
 
 
 _FACTS = {"domain": "domains?|도메인|정의역", "range": "ranges?|레인지|치역", "inverse": "inverses?(?: property)?|역속성|역관계",
