@@ -322,7 +322,8 @@ domains = [d.split()[0] for s in stated for d in s.strip("()").split(" or ")] if
 if any(d == {whole!r} or relate({whole!r}, d)["is_a"] == "a is a b" for d in domains):
     FINAL(True)
 """
-_BEARERS_CODE = _HAS_CODE.partition("if any")[0] + """below = [d for d in domains if d != {whole!r} and relate(d, {whole!r})["is_a"] == "a is a b"]
+_BEARERS_CODE = _HAS_CODE.partition("if any")[0] + """whole = {whole!r}
+below = [d for d in domains if d != whole and relate(d, whole)["is_a"] == "a is a b"]
 if below and len(below) == len(domains):
     FINAL(below)
 """
