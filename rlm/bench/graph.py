@@ -101,7 +101,8 @@ def replay(memory: Memory,   # holds what was there before the first question, l
         memory.query(q.text)  # its vector is known from here on
         before, complete, ways = counts.local_hits, counts.complete, ((out.full, None), (out.near, "auto"))
         got = dict[str | None, Any]()
-        for seconds, slot in ways if len(out.near) % 2 else ways[::-1]:  # the second finds the index in step with what was written
+        for seconds, slot in ways if len(out.near) // 2 % 2 else ways[::-1]:  # the second finds the index in step with what was written;
+            # in pairs, as the questions of a stream come in pairs and its writes between them: each way is first after half of them
             began = time.perf_counter()
             got[slot] = memory.search(q.text, 10, slot=slot)
             seconds.append(time.perf_counter() - began)

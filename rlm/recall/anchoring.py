@@ -96,10 +96,11 @@ class _Place:
                  seq: int | None,  # memory
                  ) -> Vectors | None:
         "Return the mean direction of a memory's vectors; None for one that was not walked to, or has none."
-        at = np.searchsorted(self.around.seqs, seq or 0)
-        if at == len(self.around.seqs) or self.around.seqs[at] != seq or not len(rows := self.around.rows[self.around.owner == at]):
+        at = self.around.seqs.searchsorted(seq or 0)
+        if at == len(self.around.seqs) or self.around.seqs[at] != seq:
             return None
-        return unit(rows.sum(axis=0))
+        first, end = self.around.owner.searchsorted((at, at + 1))
+        return unit(self.around.rows[first:end].sum(axis=0)) if end > first else None
 
     def paths(self,
               seqs: Sequence[int],  # memories

@@ -334,12 +334,11 @@ class _AnchorStore:
 
     def note(self,
              use: _AnchorUse,  # use of an anchor by a search
-             ) -> None:
-        "Take over a use; it is stored a little later."
-        rows = self.rows(use.context)
+             ) -> dict[str, AnchorRow]:
+        "Take over a use, and return the anchors before it; it is stored a little later."
+        before = self.rows(use.context)
         with self._lock:
-            rows[use.slot] = _after_use(rows, use)
-            self._known = self._known[0], {**self._known[1], use.context: rows}
+            self._known = self._known[0], {**self._known[1], use.context: {**before, use.slot: _after_use(before, use)}}
             self._waiting = [*self._waiting, use][-WAITING:]
             if self._thread is None and not self.backend.db.in_memory and not self._closed.is_set():
                 self._thread = threading.Thread(target=self._store_later, name="rlm-anchors", daemon=True)
@@ -347,6 +346,7 @@ class _AnchorStore:
         self._wake.set()
         if self.backend.db.in_memory:
             self.flush()
+        return before
 
     def _store_later(self) -> None:
         "Store what waits, a little after it came; what fails is tried again with the next search. Ends after a rest."
@@ -543,10 +543,9 @@ class AnchorManager:
              there: Vectors | None = None,  # topic of the memory it moves to; None: it is read
              ) -> None:
         "Record a use by a search: known to this process at once, and stored a little later."
-        rows = self.rows()
-        row = rows[slot]
-        self.store.note(self._use(slot, seq, topic, new_topic, hit, there))
-        self._count(rows, slot, seq is not None and seq != row.seq and not row.pinned)
+        before = self.store.note(self._use(slot, seq, topic, new_topic, hit, there))
+        row = before[slot]
+        self._count(before, slot, seq is not None and seq != row.seq and not row.pinned)
 
     def _use(self, slot: str, seq: int | None, topic: Vectors | None, new_topic: bool, hit: bool | None,
              there: Vectors | None = None) -> _AnchorUse:

@@ -483,7 +483,7 @@ class SearchCoordinator:
 
     def _take_local_answer(self, q: _RecallRequest, local: LocalAnswer, cached: CachedAnswer | None = None) -> Sequence[RankedMemory]:
         "Note that a slot led to an answer, and cache it, unless all of it was known."
-        self.local.in_mind.recent.note([r.seq for r in local.ranked[LEADING - 1::-1]], local.slot)
+        self.local.in_mind.recent.note(local.ranked[LEADING - 1::-1].seqs.tolist(), local.slot)
         self.state.local_answers.append((local.slot, local.ranked, q.now))
         if q.measured is None or len(self.state.local_answers) >= LOCAL_ANSWERS_PER_CHANGE:
             self.state.note_local_answers()

@@ -288,9 +288,9 @@ class RecentMemorySearch:
         if found is None:
             measured = measured or self.index.semantic.measure(query.vector)
             found = self._rank(around, terms, features, measured, k, passing)
-        if not found.declined and not all(r.seq in around.members for r in found.ranked[:sure]):
+        if not found.declined and not around.members.issuperset(found.ranked[:sure].seqs.tolist()):
             found = LocalAnswer(declined="not in mind")
-        slot = "" if found.declined else self.recent.slot_of.get(found.ranked[0].seq, "")
+        slot = "" if found.declined else self.recent.slot_of.get(int(found.ranked.rows[0, 0]), "")
         return measured, found._replace(slot=slot)
 
     def _rank(self, around: Neighbourhood, terms: list[str], features: QueryFeatures, measured: MeasuredQuery | None, k: int,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ...core.clock import to_iso
 from ..records import Edge
 from ..protocols import Database, Question
-from .connection import KnownRows, known_rows
+from .connection import KnownRows, known_rows, one_of
 
 # %% ../../../nbs/20_store/10_edges.ipynb #620a816f
 Ints = NDArray[np.int64]
@@ -127,8 +127,9 @@ class EdgeTable:
         known = known_rows(self.db, self._targets.setdefault(relation, KnownRows()), KNOWN_TARGETS) if kept else {}
         if missing := [s for s in seqs if s not in known]:
             new: dict[int, dict[int, float]] = {s: {} for s in missing}
-            sql = "SELECT src, dst, weight FROM edges WHERE src IN (SELECT value FROM json_each(?)) AND relation = ? ORDER BY src, dst"
-            for src, dst, weight in self.db.query(sql, (json.dumps(list(map(int, missing))), relation)):
+            some, values = one_of(missing)
+            sql = f"SELECT src, dst, weight FROM edges WHERE src IN {some} AND relation = ? ORDER BY src, dst"
+            for src, dst, weight in self.db.query(sql, (*values, relation)):
                 new[src][dst] = weight
             known |= new
         return {s: found for s in seqs if (found := known[s])}
