@@ -353,8 +353,8 @@ def print_rows(as_json: bool,                     # print JSON
 def print_counts(as_json: bool,             # print JSON
                  value: Mapping[str, Any],  # name → figure, or figures by name
                  ) -> None:
-    "Figures, as JSON or as a table."
-    rows = [(k, ", ".join(f"{n:,} {w}" for w, n in v.items()) if isinstance(v, dict) else v) for k, v in value.items()]
+    "Figures, as JSON or as a table without empty rows."
+    rows = [(k, ", ".join(f"{n:,} {w}" for w, n in v.items()) if isinstance(v, dict) else v) for k, v in value.items() if v != {}]
     print_rows(as_json, value, rows, ["", "value"])
 
 
