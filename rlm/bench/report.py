@@ -11,7 +11,6 @@ import json
 import math
 import os
 import platform
-import sqlite3
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,6 +25,7 @@ from ..core.clock import SystemClock
 from ..core.errors import InvalidInput, NotFound, StoreError
 from ..core.files import replacing, writable
 from ..core.tables import html_table
+from ..store.sqlite.connection import SQLITE_VERSION
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -132,7 +132,7 @@ def machine(folder: Path,  # folder of the benchmark's files
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 0
     return {"cpu": _cpu(), "cores": cores, "ram_gib": round(memory / 2**30), "system": platform.system(),
-            "python": platform.python_version(), "sqlite": sqlite3.sqlite_version, "file_system": _file_system(folder)}
+            "python": platform.python_version(), "sqlite": SQLITE_VERSION, "file_system": _file_system(folder)}
 
 
 def _lines(path: str) -> list[str]:

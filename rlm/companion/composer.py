@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .policy import answers_nothing
-from .statements import text_facts
+from .fact_extraction import text_facts
 from ..core.errors import InvalidInput
 from ..core.guard import trust_of
 from ..core.text import clip, split_sentences, tokens

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .statement import DATA, Statement, language_data
-from .statements import MOST_CHARACTERS, text_facts
+from .fact_extraction import MOST_CHARACTERS, text_facts
 from .supersession import current_again, end_memory, is_kept_as_given, speaker_of
 from ..core.clock import Clock
 from ..core.guard import may_overrule

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .statement import DATA, language_data
-from .statements import text_facts
+from .fact_extraction import text_facts
 from ..core.errors import InvalidInput
 from ..core.guard import screen
 from ..core.text import split_sentences, tokens

@@ -16,7 +16,7 @@ from typing import Any
 
 from .english import may_end_facts
 from .statement import POSSESSION, Statement, language_data, normal_value, relation_of
-from .statements import corrects, text_facts, value_in_place
+from .fact_extraction import corrects, text_facts, value_in_place
 from ..core.guard import may_overrule
 from ..store.records import Edge, Event, MemoryRecord, version_time
 from ..store.sqlite.facts import Fact, FactTable

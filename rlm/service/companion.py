@@ -25,7 +25,7 @@ from ..companion.policy import Situation, Vector, autonomous, explicit_reward, i
 from ..companion.supersession import DISPUTES, RejectedValue, at_each_detail, facts_of, refused_values, rejectable
 from ..companion.sleep import CHECKPOINT, SleepCycle, SleepReport, UndoReport, forgetting_curve
 from ..companion.statement import normal_value, relation_of
-from ..companion.statements import asked_relations
+from ..companion.fact_extraction import asked_relations
 from ..core.clock import parse_time, to_iso
 from ..core.errors import InvalidInput, NotFound
 from ..core.guard import TrustState, guarded_value, screen, trust_of
@@ -421,7 +421,7 @@ class _ConversationReader:
 
     def _by_model(self, turns: Sequence[Mapping[str, Any]], model: "Model") -> Iterator[tuple[int, str, str, Mapping[str, Any]]]:
         "Yield what a model proposes, and the messages that it is not shown or that are nobody's memory."
-        from rlm.companion.statements import NumberedTurn, read_memories, turn_batches  # here, as it loads the clients of models
+        from rlm.companion.fact_extraction import NumberedTurn, read_memories, turn_batches  # here, as it loads the clients of models
         shown = list[NumberedTurn]()
         for n, turn in enumerate(turns):
             reason = unreadable(turn)

@@ -50,7 +50,7 @@ def word_context(given: argparse.Namespace,  # options of the hook
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads are not needed, and take time to start
     from rlm.companion.composer import compose, ended_statements
     from rlm.companion.statement import normal_value
-    from rlm.companion.statements import asked_relations
+    from rlm.companion.fact_extraction import asked_relations
     from rlm.core.clock import SystemClock
     from rlm.core.text import tokens
     from rlm.store.filters import Filters

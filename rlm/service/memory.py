@@ -352,7 +352,7 @@ class Memory:
         return found
 
     def intelligent_search(self, /,
-                           user_input: str,           # words in any language
+                           query: str,                # words in any language
                            query_embedding: Vectors | None = None,  # their vector by the store's model; None: it is made
                            keywords: Sequence[str] | None = None,   # words to search for; None: all of them
                            k: int | None = None,      # largest number returned; None: the setting search_k
@@ -362,7 +362,7 @@ class Memory:
                            ) -> dict[str, Any]:
         "Return `results` as `recall` gives them, `source`, the layer that knew them, `search_time_ms` and `result_count`."
         count = read_k(k, top_k, self.settings.search_k)
-        return recall(self.searcher, self.attention, self.searcher.parse(user_input, filters), count, query_embedding, keywords)
+        return recall(self.searcher, self.attention, self.searcher.parse(query, filters), count, query_embedding, keywords)
 
     def create_checkpoint(self,
                           working_memory_slot: "str | Slot",            # slot that is to lead to the memories: W1, W2 …

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..companion.policy import answers_nothing
 from ..companion.statement import normal_value
-from ..companion.statements import asked_facts
+from ..companion.fact_extraction import asked_facts
 from ..core.errors import InvalidInput, ModelMismatch
 from ..core.settings import cosines, reaches
 from ..core.text import tokens, valid_text

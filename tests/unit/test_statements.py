@@ -8,8 +8,8 @@ import pytest
 from rlm import Memory
 from rlm.companion import supersession
 from rlm.companion.english import may_end_facts
+from rlm.companion.fact_extraction import asked_facts, text_facts
 from rlm.companion.statement import normal_value
-from rlm.companion.statements import asked_facts, text_facts
 from rlm.store.records import new_record
 
 DATA = Path(__file__).parents[1] / "data"

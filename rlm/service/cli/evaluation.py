@@ -52,10 +52,17 @@ def collect(memory: Memory,                # the store
     return found
 
 
+def _refuse_trees(ctx: click.Context, param: click.Parameter, given: bool) -> None:
+    "Say what stands for `--trees`, an option of the first edition."
+    if given:
+        raise click.UsageError("--trees went with LightGBM: a ranker is a set of weights now. Leave --trees out to learn them.")
+
+
 @click.command("train-ranker", epilog=example("rlm train-ranker --questions labelled.jsonl", "rlm train-ranker --forget"))
 @click.option("--questions", type=click.Path(path_type=Path, dir_okay=False),
               help='JSON Lines: {"query": …, "relevant": [ids], "group": …}. Default: what `rlm memory used` was told.')
 @click.option("--forget", is_flag=True, help="Remove what was learned: back to the usual mix.")
+@click.option("--trees", is_flag=True, hidden=True, expose_value=False, callback=_refuse_trees)
 @with_memory()
 def train_ranker_command(memory: Memory, questions: Path | None, forget: bool, as_json: bool) -> None:
     "Learn how to rank from questions with known answers. Kept only if it does better than the usual mix on questions held out."
