@@ -62,7 +62,8 @@ def _refuse_trees(ctx: click.Context, param: click.Parameter, given: bool) -> No
 @click.option("--questions", type=click.Path(path_type=Path, dir_okay=False),
               help='JSON Lines: {"query": …, "relevant": [ids], "group": …}. Default: what `rlm memory used` was told.')
 @click.option("--forget", is_flag=True, help="Remove what was learned: back to the usual mix.")
-@click.option("--trees", is_flag=True, hidden=True, expose_value=False, callback=_refuse_trees)
+@click.option("--trees", is_flag=True, hidden=True, expose_value=False, callback=_refuse_trees,
+              help="Gone with LightGBM: a ranker is a set of weights.")
 @with_memory()
 def train_ranker_command(memory: Memory, questions: Path | None, forget: bool, as_json: bool) -> None:
     "Learn how to rank from questions with known answers. Kept only if it does better than the usual mix on questions held out."
