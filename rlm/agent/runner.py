@@ -271,12 +271,12 @@ async def arun(query: str,  # the question
                **options: Any,  # options of `run`
                ) -> RunResult:
     "Answer a question as `run` does, in a thread: the event loop goes on meanwhile."
-    import asyncio  # loaded by whoever runs in it already
+    import asyncio  # a caller that runs in it has loaded it already
     return await asyncio.to_thread(run, query, *given, **options)
 
 
 class _StreamClosed(RlmError):
-    "Nobody listens to the steps of a run any more, so it ends."
+    "Ends a run whose steps are no longer read."
 
 
 def stream(query: str,      # the question

@@ -28,7 +28,7 @@ _USER_TOLD = re.compile(r"(?:사용자|유저)(?:(?P<of>의)|는|가|께서는) 
 
 @cache
 def _scope() -> dict[str, re.Pattern[str]]:
-    "What tells how far a statement of somebody's place goes, by its kind."
+    "The words that tell how far a statement of a person's place goes, by kind."
     return {kind: re.compile("|".join(patterns)) for kind, patterns in language_data("scope").items()}
 
 

@@ -107,7 +107,7 @@ class Reader:
                  places: Any,  # `places` of a table
                  i: int,       # number of the array
                  ) -> Any:
-        "The array. Nobody checks that it is of this kind."
+        "Return the array; its type is not checked."
         address, n, width = places[i].tolist()
         flat = np.ctypeslib.as_array((np.ctypeslib.as_ctypes_type(np.dtype(self.kind)) * (n * width)).from_address(address))
         return flat.reshape(n, width) if self.rows else flat

@@ -295,7 +295,7 @@ def screen(text: str,            # text that is to be stored
     return ScreenedText("".join([*parts, read[end:]]) if parts else text, kinds, orders)
 
 # %% ../../nbs/10_core/12_guard.ipynb #2dea5990
-SCREENED = ("text", "title", "summary", "formal")  # the fields that hold somebody's words
+SCREENED = ("text", "title", "summary", "formal")  # the fields that hold a person's words
 LABELS = ("speaker", "category", "role", "source_type", "session")  # fields that name something
 BESIDE = ("tags", "extra", "scope", "provenance")  # fields that hold values within values
 IDENTIFIERS = ("id", "reply_to")  # a name that others refer to can't be taken out

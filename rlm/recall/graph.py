@@ -271,7 +271,7 @@ class GraphIndex:
     def build(self,
               weights: LinkWeights | None = None,  # share of similarity, time and tags; None: .7, .2 and .1
               k: int = 16,                         # neighbours in meaning that each memory brings
-              progress: bool | None = None,        # show a bar; None: where somebody watches a terminal
+              progress: bool | None = None,        # show a bar; None: in a terminal
               ) -> BuildReport:
         "Link all memories by meaning, time, tags and conversations; return what was done. May be interrupted and run again."
         done = build_graph(self.backend, self.namespace, weights, k, self.clock, progress)

@@ -110,7 +110,7 @@ class NamespaceIndex:
         return None
 
     def _note_position(self, token: tuple[int, int, int] | None) -> None:
-        "Note that the index is current: until somebody writes, this connection need not ask for the position again."
+        "Note that the index is current: until the next write, this connection need not ask for the position again."
         if token is not None:
             self._seen[self.storage.db.current()] = token, self.position
 

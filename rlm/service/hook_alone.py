@@ -1,4 +1,4 @@
-"""A hook's memory where no server runs: read by words in this process, written in another one, for which nobody waits."""
+"""A hook's memory where no server runs: read by words in this process, written in another one, which is not waited for."""
 
 import argparse
 import json

@@ -612,7 +612,7 @@ def _link(memory: Memory, links: Iterable[tuple[str, Mapping[str, Any]]], stored
 def import_export(memory: Memory,         # memory that takes it
                   path: "str | Path",     # a file, a folder or a zip archive
                   format: str,            # a name of `READERS_OF`
-                  progress: bool | None = None,  # show a bar; None: where somebody watches a terminal
+                  progress: bool | None = None,  # show a bar; None: in a terminal
                   embed: bool = True,     # make vectors at the end, if there is a model; until then memories are found by their words
                   facts: bool = False,    # read what people say in conversations for facts, and propose them: `Memory.remember`
                   ) -> ForeignReport:

@@ -515,7 +515,7 @@ class Memory:
     def bootstrap(self,
                   mixture: LinkWeights | None = None,  # weights of similarity, time and tags; None: .7, .2 and .1
                   k: int = 16,                         # neighbours in meaning that each memory brings
-                  progress: bool | None = None,        # show a bar; None: where somebody watches a terminal
+                  progress: bool | None = None,        # show a bar; None: in a terminal
                   ) -> BuildReport:
         "Link all memories by meaning, time, tags and conversations: `graph.build`."
         return self.graph.build(mixture, k, progress)

@@ -5,9 +5,9 @@
 # %% auto #0
 __all__ = ['Floats', 'WEIGHT', 'UNKNOWN', 'RIDGE', 'MOST_LEARNED', 'ELSEWHERE', 'STRONG', 'SEEN_FORMS', 'UNMET', 'TAKES',
            'FUSION_WEIGHTS', 'STRANGE_FLOORS', 'FLOOR', 'ONLY_READ', 'UNPROVEN_WEIGHT', 'PER_EXPERIENCE', 'BUDGET',
-           'ASSESS', 'ASKED_BEFORE', 'RECIPE_LIMIT', 'ridge', 'nearest', 'ExampleIndex', 'slot_types_compatible',
-           'fuse', 'select', 'StrategyRetriever', 'show_item', 'StrategyPage', 'render_strategies',
-           'format_memories_for_injection', 'recipe_names', 'recipes_for']
+           'ASSESS', 'ASKED_BEFORE', 'ridge', 'nearest', 'ExampleIndex', 'slot_types_compatible', 'fuse', 'select',
+           'StrategyRetriever', 'show_item', 'StrategyPage', 'render_strategies', 'format_memories_for_injection',
+           'recipe_names', 'recipes_for']
 
 # %% ../../../nbs/80_learning/05_retrieval.ipynb #b578fc51
 import hashlib
@@ -507,9 +507,6 @@ def _size(text: str) -> int:
     return len(text) + 2 * (text.count("\n") + 1)
 
 # %% ../../../nbs/80_learning/05_retrieval.ipynb #1fbb72ac
-RECIPE_LIMIT = 1500  # characters of one ontology's recipes
-
-
 def recipe_names() -> list[str]:
     "Return the ontologies that there are recipes for."
     return sorted(p.name.removesuffix(".md") for p in files("rlm").joinpath("data", "recipes").iterdir() if p.name.endswith(".md"))

@@ -112,7 +112,7 @@ class SQLiteStrategyStore:
         return True
 
     def is_deleted(self, memory_id: str) -> bool:
-        "Return whether somebody deleted it here."
+        "Return whether it was deleted here."
         return any(e.kind in ("delete", "erase") for e in self.store.events(self.namespace, memory_id))
 
     def items(self) -> list[Strategy]:
@@ -416,7 +416,7 @@ class JSONStrategyStore:
             self._gone.add(memory_id)
 
     def is_deleted(self, memory_id: str) -> bool:
-        "Return whether somebody deleted it here."
+        "Return whether it was deleted here."
         self._refresh()
         return memory_id in self._gone
 

@@ -258,7 +258,7 @@ def redact_strategy(item: Strategy,     # about to be kept
               ) -> Strategy:       # the same when there is nothing to say
     "Return a strategy as it may be stored: it passes the guard like any memory. Raises `InvalidInput` for credentials that are refused."
     said: dict[str, Any] = {"title": item.title, "text": item.content, "summary": "\n".join([item.description, *item.examples]),
-                            "formal": item.task_query, "provenance": dict(item.provenance)}  # the question, too, is somebody's words
+                            "formal": item.task_query, "provenance": dict(item.provenance)}  # the question, too, is a person's words
     kept = guarded(said, mode)
     beside: dict[str, Any] = {"scope": item.scope, "tags": item.tags, "provenance": item.provenance}
     for text in texts_in(beside):
@@ -379,7 +379,7 @@ class StrategyStore(Protocol):
     def is_deleted(self,
                 memory_id: str,  # id of a strategy
                 ) -> bool:
-        "Return whether somebody deleted it here."
+        "Return whether it was deleted here."
 
 
     def record_usage(self,

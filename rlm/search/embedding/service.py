@@ -83,7 +83,7 @@ EMBED_BATCH = 256  # texts given to a model in one call: a second or two of work
 def embed_texts(model: Embedder,       # makes the vectors
                 texts: Sequence[str],  # texts to be stored, at least one
                 ) -> Vectors:          # (texts, dim)
-    "Return the vectors of texts, with progress where somebody watches a terminal. Raises `EmbeddingError`."
+    "Return the vectors of texts, with progress in a terminal. Raises `EmbeddingError`."
     if len(texts) <= EMBED_BATCH:
         return model.embed(texts, "passage")
     starts = range(0, len(texts), EMBED_BATCH)

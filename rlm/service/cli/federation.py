@@ -67,8 +67,7 @@ def invite(memory: Memory, as_json: bool) -> None:
 @with_memory(makes=True)
 def join(memory: Memory, card: str, url: str | None, allow_rules: str | None, as_json: bool, **given: Any) -> None:
     "Add the peer of CARD, and print one's own card for it. Without a federation here, its federation is joined."
-    from rlm.federation.gossip import read_config
-    from rlm.federation.gossip import read_card
+    from rlm.federation.gossip import read_card, read_config
     from rlm.service.federation import FederationFolder
     folder, theirs, chosen = FederationFolder.of(memory), read_card(card), {n: v for n, v in given.items() if v is not None}
     if not folder.exists:
@@ -113,8 +112,7 @@ def leave(memory: Memory, as_json: bool) -> None:
 @with_memory()
 def run(memory: Memory, steps: int | None, port: int | None, as_json: bool) -> None:
     "Take part: listen, publish an update when it is time, exchange with random peers, adopt what is good. Ctrl-C ends it."
-    from rlm.service.federation import FederationFolder, report_dict, running_node
-    from rlm.service.federation import GossipServer, http_send
+    from rlm.service.federation import FederationFolder, GossipServer, http_send, report_dict, running_node
     folder = FederationFolder.of(memory)
     node = running_node(folder, memory.companion)
     if port is not None:

@@ -159,8 +159,8 @@ def hash_secret(secret: str,  # a token, as its owner has it
 class TokenFile:
     """The tokens in a file, which is read again when it has changed.
 
-    A line that can't be read shuts out everybody, and so does a file that others may read or change: a server that goes on
-    with the rest would leave open what somebody meant to shut. Notes of people in the file, which begin with #, stay."""
+    A line that can't be read shuts out every caller, and so does a file that others may read or change: with the rest of the
+    file, a server might serve a token that was meant to be revoked. Comments in the file, which begin with #, stay."""
 
     def __init__(self,
                  path: Path,                  # need not exist

@@ -34,7 +34,7 @@ STANDS = "The person declined: the memory stands as it is."
 
 
 class CompanionTools:
-    "The tools over the companion of whoever calls. Each method is one tool; threads may call them at once."
+    "The tools over the caller's companion. Each method is one tool; threads may call them at once."
 
     def __init__(self,
                  source: MemorySource,  # gives the caller's memory

@@ -40,7 +40,7 @@ def given_fields(**fields: Any,  # fields of a memory, as a tool was given them
 
 
 class MemoryTools:
-    "The tools over the memory of whoever calls. Each method is one tool; threads may call them at once."
+    "The tools over the caller's memory. Each method is one tool; threads may call them at once."
 
     def __init__(self,
                  source: MemorySource,  # gives the caller's memory

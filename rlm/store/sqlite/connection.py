@@ -149,7 +149,7 @@ class PooledConnection(sqlite3.Connection):
 
 # %% ../../../nbs/20_store/04_connection.ipynb #d6a7dce0
 def connect(path: str,                     # absolute, or `MEMORY_PATH`
-            mode: str = "rw",              # 'rw', 'ro', or 'immutable': nobody can be writing, the folder is read-only too
+            mode: str = "rw",              # 'rw', 'ro', or 'immutable': no process can be writing, the folder is read-only too
             synchronous: str = "normal",   # 'full' waits for the disk at every commit
             busy_timeout_s: float = 30.0,  # seconds to wait for a lock of another connection
             ) -> PooledConnection:              # in autocommit mode: transactions are begun by hand

@@ -93,7 +93,7 @@ class EventLog:
                 namespace: str,      # the partition
                 ids: Sequence[str],  # ids of memories that are not there
                 ) -> set[str]:
-        "Return those that somebody deleted or erased here: an import does not bring them back."
+        "Return those that were deleted or erased here: an import does not bring them back."
         sql = ("SELECT DISTINCT subject FROM events WHERE namespace = ? AND kind IN ('delete', 'erase') "
                "AND subject IN (SELECT value FROM json_each(?))")
         return {subject for (subject,) in self.db.query(sql, (namespace, json.dumps(list(ids))))} if ids else set()

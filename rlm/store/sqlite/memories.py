@@ -349,8 +349,7 @@ class MemoryTable:
         tags = self.db.query(f"SELECT t.seq, t.tag FROM memories m JOIN memory_tags t ON t.seq = m.seq WHERE {where}", values)
         begins = "CASE WHEN m.valid_from > m.created_at THEN m.valid_from END"
         return self.db.query(f"SELECT m.id, m.seq, m.status, m.success, m.failure, {begins}, m.valid_to, m.text, m.version, m.formal "
-                             "FROM memories m "
-                        f"WHERE {where} ORDER BY m.seq", values), tags
+                             f"FROM memories m WHERE {where} ORDER BY m.seq", values), tags
 
     def rule_count(self,
                    namespace: str,  # the partition
@@ -403,7 +402,7 @@ CACHED_RECORDS = 4000  # records of one connection, after which its cache is emp
 
 
 class RecordCache:
-    "Reads memories by number, each only once while nobody writes to the store. Threads may share it."
+    "Reads memories by number, each only once until the store is written to. Threads may share it."
 
     def __init__(self,
                  table: MemoryTable,  # the memories of a store
