@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['out_option', 'bench_options', 'QUICK_RUNS', 'CLEARLY', 'NEAR', 'NEAR_SHARE', 'bench', 'deliver', 'durability',
-           'recall', 'embedding', 'ontology', 'rules', 'learning', 'korean', 'mixed', 'soak', 'postgres', 'companion',
-           'supersession', 'year', 'serve', 'tools', 'long_context', 'federation', 'local', 'speed', 'graph',
-           'Agreement', 'compare_reports', 'agreement_table', 'all_']
+           'recall', 'embedding', 'ontology', 'rules', 'learning', 'korean', 'mixed', 'soak', 'postgres', 'choices',
+           'companion', 'supersession', 'year', 'serve', 'tools', 'long_context', 'federation', 'local', 'speed',
+           'graph', 'Agreement', 'compare_reports', 'agreement_table', 'all_']
 
 # %% ../../nbs/95_bench/36_cli.ipynb #14c51aa2
 import tempfile
@@ -169,6 +169,13 @@ def postgres(lives: Path, server: str | None, locomo: Path | None, beam: Path | 
     "A store in PostgreSQL beside one in a file: speed, many clients, the same answers, kills of the server. About ten minutes."
     deliver(postgresql.run(lives, server, seed, quick, postgresql.read_sets(locomo, beam, realmem, korean), embedder), out, as_json,
             strict=not quick)
+
+
+@bench.command(epilog=example("rlm bench choices --quick --out choices.json"))
+@bench_options
+def choices(quick: bool, seed: int, out: Path | None, as_json: bool) -> None:
+    "What else PostgreSQL offers, beside what is used: pgvector, NOTIFY, statements that are planned each time. About three minutes."
+    deliver(postgresql.run_choices(seed, quick), out, as_json, strict=False)
 
 
 @bench.command(epilog=example("rlm bench companion --data data --quick --embedder none --out companion.json"))

@@ -192,6 +192,44 @@ def test_what_the_first_instance_held_before_moves_like_all_else(addresses: dict
         assert memory.backend.check() == []
 
 
+def test_a_cluster_whose_instances_gave_the_same_numbers_moves_its_namespaces(addresses: dict[str, str], bare: Path) -> None:
+    "Clusters of an early version: the first instance had given each number before the second began."
+    a, b = addresses["a"], addresses["b"]
+
+    def fill(url: str, name: str) -> None:
+        with Memory(url, namespace=name, embedder="none") as memory:
+            for n in range(4):
+                memory.write(f"The {name} ferry number {n} leaves early.", id=f"f{n}")
+                memory.update(f"f{n}", text=f"The {name} ferry number {n} leaves late.")
+            memory.write("My sister Yuna lives in Busan.", id="busan", tags=["family"])
+            memory.write("My sister Yuna lives in Seoul now.", id="seoul", pinned=True)
+            memory.link("f0", "f1")
+            memory.anchors.move_anchor("A", "f2")
+            assert memory.context("Where does Yuna live?")
+
+    def seen(memory: Memory) -> list[object]:
+        found = [h.id for h in memory.search("ferry late")]
+        facts = [(f.subject, f.value) for r in records(memory) for f in memory.backend.facts.of([r.seq]).get(r.seq, ())]
+        return [found, facts, [v.text for v in memory.history("f2").versions], memory.links("f0"), memory.anchors.state()[0].id,
+                [(e.kind, e.subject) for e in memory.backend.events(memory.ctx.namespace)],
+                str(memory.context("Where does Yuna live?")), [r.id for r in records(memory)]]
+    fill(a, "old")
+    init_cluster({"a": a, "b": b})
+    with psycopg.connect(b, autocommit=True) as connection:
+        for sequence in cluster._SEQUENCES:
+            connection.execute(f"SELECT setval('rlm.{sequence}', 1, false)")
+    own = next(n for n in EVERY if rendezvous(n, ["a", "b"]) == "b")
+    fill(b, own)
+    for name, to in (("old", "b"), (own, "a"), ("old", "a"), (own, "b")):
+        with Memory(a, namespace=name, embedder="none") as memory:
+            before = seen(memory)
+        assert move_namespace(a, name, to) is not None
+        with Memory(a, namespace=name, embedder="none") as memory:
+            assert seen(memory) == before and memory.backend.check() == []
+            memory.write(f"Written in {to}.")
+            assert memory.search(f"Written in {to}") and memory.backend.check() == []
+
+
 def test_commands_of_the_whole_store_are_of_the_instance_that_is_named(addresses: dict[str, str], bare: Path, tmp_path: Path) -> None:
     run, a, b = CliRunner().invoke, addresses["a"], addresses["b"]
     here, there = (next(n for n in EVERY if rendezvous(n, ["a", "b"]) == i) for i in "ab")

@@ -204,7 +204,10 @@ def test_what_is_wrong_with_a_server_is_said_in_a_sentence(postgres: str, bare: 
             Memory(url, **more)  # type: ignore[arg-type]
         assert caught.value.hint
 
-    refused(StoreError, "failed", "postgresql://nobody@127.0.0.1:9/none")
+    for wrong in ("postgresql://nobody@127.0.0.1:9/none", f"{postgres}&nonsense=1"):
+        with pytest.raises(StoreError) as caught:
+            Memory(wrong)
+        assert "address right" in caught.value.hint and "write" not in caught.value.hint
     with pytest.raises(StoreError, match="does not exist") as caught:
         Memory(urlsplit(postgres)._replace(path="/nowhere").geturl())
     assert "database right" in caught.value.hint and "server up" not in caught.value.hint
@@ -316,6 +319,12 @@ def test_a_query_that_forgets_its_filter_cannot_cross_a_tenant(guest: str, clock
             mine, every = (d.query(f"SELECT count(*) FROM {table}")[0][0] for d in (db, whole))
             assert 0 < mine < every, f"{table}: a query without a condition reads rows of one tenant, where there are more"
         assert "ben" not in str(db.query("SELECT text FROM memories") + db.query("SELECT text FROM memory_history"))
+        ben = ana.namespace("ben")
+        for _ in range(6):  # statements that a connection has prepared for one tenant show another one what is theirs
+            told = [str(memory.context("What is the password?")) for memory in (ana, ben)]
+            assert [("of ana" in t, "of ben" in t) for t in told] == [(True, False), (False, True)]
+        prepared = db._server.prepared.values()  # reaches inside: that the question above was one of a prepared statement
+        assert any(said.startswith("EXECUTE") for known in prepared for said in known.said.values())
         db.query("UPDATE memories SET text = 'gone'")
         assert "The password of ben is papaya." in {t for (t,) in whole.query("SELECT text FROM memories")}
         with pytest.raises(StoreError, match="row-level security"):
@@ -500,7 +509,8 @@ def test_a_write_and_a_block_for_a_prompt_take_few_round_trips(store: Memory, mo
     sent, send, me = list[str | bytes](), psycopg.ClientCursor.execute, threading.get_ident()
 
     def execute(*given: object, **named: object) -> object:
-        if threading.get_ident() == me:  # what a thread in the background sends is not this call's
+        once = isinstance(given[1], bytes) and given[1].startswith(b"PREPARE")  # of a statement that is sent often
+        if threading.get_ident() == me and not once:  # what a thread in the background sends is not this call's
             sent.append(given[1])
         return send(*given, **named)
     monkeypatch.setattr(psycopg.ClientCursor, "execute", execute)

@@ -41,6 +41,13 @@ PARTS: Mapping[str, str] = {  # table → which of its rows are a namespace's; a
     **dict.fromkeys(("pending_scrubs", *THREAD_TABLES), "namespace = {n}"), "namespace_statistics": "namespace = {n}",
     "documents": _OF_DOCUMENT, "postings": "starts_with(term, {k})"}
 
+_NUMBERED = {  # sequence → what it numbers
+    "memory_numbers": ("memories", "seq"), "memory_versions_vid_seq": ("memory_versions", "vid"), "events_id_seq": ("events", "id"),
+    "recalls_id_seq": ("recalls", "id"), "pending_scrubs_id_seq": ("pending_scrubs", "id")}
+_NUMBER_OF = {**dict.fromkeys(("seq", "src", "dst", "anchor", "ended_by"), "memory_numbers"), "vid": "memory_versions_vid_seq",
+              "events.id": "events_id_seq", "recalls.event": "events_id_seq", "recalls.id": "recalls_id_seq",
+              "recalled.recall": "recalls_id_seq", "pending_scrubs.id": "pending_scrubs_id_seq"}  # column → sequence of its numbers
+
 
 def rendezvous(namespace: str,            # a partition
                instances: Sequence[str],  # names of instances
@@ -181,9 +188,13 @@ def instance_connection(url: str,             # address of an instance
     "Yield a connection that sees the whole store of an instance. Raises `StoreError`."
     import psycopg
 
-    from .database import CONNECT_SECONDS, explain_server_error
+    from .database import CONNECT_SECONDS, connection_error, explain_server_error
     try:
-        with closing(psycopg.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS)) as connection:
+        opened = psycopg.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS)
+    except psycopg.Error as e:
+        raise connection_error(e, url) from e
+    try:
+        with closing(opened) as connection:
             connection.execute(f"SET search_path = {schema}, public; SET rlm.whole = 'on'; SET rlm.namespace = ''; SET rlm.terms = ''; "
                                "SET client_min_messages = warning".encode())
             yield connection
@@ -346,7 +357,7 @@ def move_namespace(url: str,               # address of an instance of the clust
             here.execute(f"SELECT pg_advisory_xact_lock_shared({STORE_LOCK})".encode())
             here.execute("INSERT INTO generations AS g (namespace, n) VALUES (%s, 1) ON CONFLICT (namespace) DO UPDATE SET n = g.n + 1",
                          (namespace,))  # its turn, as every writer takes it
-            rows = _copy(here, there, namespace)
+            rows = _copied(here, there, namespace, target.number)
             here.execute("INSERT INTO moved_namespaces VALUES (%s, %s, %s)", (namespace, target.name, to_iso(SystemClock().now())))
         waited = time.monotonic() - begun
     _finish(old, namespace, target, url)
@@ -368,8 +379,31 @@ def _holder(catalogue: Catalogue, namespace: str, url: str) -> ClusterInstance:
 _COLUMNS = "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
 
 
-def _copy(here: "Connection[Any]", there: "Connection[Any]", namespace: str) -> int:
-    "Copy all rows of a namespace, in one transaction of the target; return how many."
+def _copied(here: "Connection[Any]", there: "Connection[Any]", namespace: str, number: int) -> int:
+    """Copy all rows of a namespace; return how many. Where numbers of theirs are taken, rows get numbers that only the target gives: in a
+    cluster that an early version made, a first instance and the others have given the same ones."""
+    from psycopg.errors import UniqueViolation
+    try:
+        with here.transaction():
+            return _copy(here, there, namespace, {})
+    except UniqueViolation:
+        last = _last_numbers(there, _last_numbers(here, {}))
+        return _copy(here, there, namespace, {name: n + MOST_INSTANCES - (n - number) % MOST_INSTANCES for name, n in last.items()})
+
+
+def _column(table: str, column: str, first: Mapping[str, int]) -> str:
+    "Return a column as it is copied; `first`: the number of each sequence behind which new numbers begin, in their old order."
+    if not first:
+        return f'"{column}"'
+    if table in ("documents", "postings") and column in ("id", "doc"):  # negative: a version
+        return (f'{MOST_INSTANCES} * "{column}" + CASE WHEN "{column}" > 0 THEN {first["memory_numbers"]} '
+                f'ELSE -{first["memory_versions_vid_seq"]} END')
+    sequence = _NUMBER_OF.get(f"{table}.{column}") or _NUMBER_OF.get(column)
+    return f'"{column}"' if sequence is None else f'{MOST_INSTANCES} * "{column}" + {first[sequence]}'
+
+
+def _copy(here: "Connection[Any]", there: "Connection[Any]", namespace: str, first: Mapping[str, int]) -> int:
+    "Copy all rows of a namespace, in one transaction of the target, with new numbers if `first` says where these begin; return how many."
     from psycopg import sql
     name, key = sql.Literal(namespace).as_string(), sql.Literal(namespace_key(namespace)).as_string()
     rows = 0
@@ -379,20 +413,24 @@ def _copy(here: "Connection[Any]", there: "Connection[Any]", namespace: str) -> 
         _agree_on_model(here, there, namespace)
         _remove(there, namespace)  # what an interrupted move left
         for table, condition in PARTS.items():
-            columns = ", ".join(f'"{row[0]}"' for row in here.execute(_COLUMNS, (table,)))
+            names = [str(row[0]) for row in here.execute(_COLUMNS, (table,))]
+            said, columns = ", ".join(_column(table, n, first) for n in names), ", ".join(f'"{n}"' for n in names)
             which = condition.format(n=name, k=key)
             with here.cursor() as source, there.cursor() as target, \
-                    source.copy(f"COPY (SELECT {columns} FROM {table} WHERE {which}) TO STDOUT".encode()) as out, \
+                    source.copy(f"COPY (SELECT {said} FROM {table} WHERE {which}) TO STDOUT".encode()) as out, \
                     target.copy(f"COPY {table} ({columns}) FROM STDIN".encode()) as into:
                 for block in out:
                     into.write(block)
             rows += _first(there, f"SELECT count(*) FROM {table} WHERE {which}")
         n = _first(here, "SELECT n FROM generations WHERE namespace = %s", namespace)
-        event = _first(here, "SELECT max(id) FROM events WHERE namespace = %s", namespace) or 0
+        event = _first(there, "SELECT max(id) FROM events WHERE namespace = %s", namespace) or 0
         there.execute("INSERT INTO generations (namespace, n, event) VALUES (%s, %s, %s) ON CONFLICT (namespace) DO UPDATE "
                       "SET n = excluded.n, event = excluded.event", (namespace, n + 1, event))
         for counter, column, table in (("memories", "seq", "memories"), ("memory_versions", "vid", "memory_versions")):
             there.execute("SELECT advance(%s, (SELECT max(" + column + ") FROM " + table + " WHERE namespace = %s))", (counter, namespace))
+        for sequence, (table, column) in _NUMBERED.items() if first else ():
+            there.execute(f"SELECT setval('{sequence}', greatest(last_value, (SELECT max({column}) FROM {table} WHERE namespace = %s))) "
+                          f"FROM {sequence}".encode(), (namespace,))
     return rows
 
 

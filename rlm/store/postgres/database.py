@@ -6,8 +6,10 @@ import os
 import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakKeyDictionary
@@ -38,6 +40,9 @@ CONNECTIONS = 16  # connections of one process, at most
 CONNECT_SECONDS = 10  # patience for a server that does not answer
 LOOK_S = 1.0  # seconds after which a reader asks again whether its namespace went to another instance
 BATCH = 200  # statements that are sent at once
+ASKED_OFTEN = 3  # times that a connection has sent a statement when it prepares it
+MOST_PREPARED = 60  # statements that a connection prepares; a plan takes up to 100 kB of the server
+PLANS_S = 60.0  # seconds after which statements are planned anew: a table may have grown that was empty
 MOST_WAITING = 1 << 18  # characters of statements that wait for the next one that is sent
 _GONE = "SELECT instance FROM moved_namespaces WHERE namespace = %s"  # where a namespace went
 _GENERATION: Question = ("SELECT n FROM current_generation", ())
@@ -66,6 +71,50 @@ class ThreadState:
         self.number = ThreadState._next
 
 
+_PLACEHOLDER = re.compile(r"%s|%\(\w+\)s|%%")
+_BY_NUMBER = re.compile(r" WHERE m\.seq IN \((?:%s(?:, )?)+\)$")  # records of memories that were found
+
+
+class PreparedStatements:
+    """Statements that one connection has prepared, and those that it has sent. To plan the questions of a block for a prompt takes a
+    server twice as long as to answer them."""
+
+    def __init__(self) -> None:
+        self.sent = Counter[str]()  # how often a statement was sent
+        self.said = dict[str, str]()  # statement → what executes it, with its placeholders; itself where it can't be prepared
+        self.due = list[str]()  # statements to prepare
+        self.planned = time.monotonic()
+
+    def written(self,
+                cursor: Any,     # a cursor of the connection
+                statement: str,  # a statement as psycopg takes it
+                values: Sequence[Any] | Mapping[str, Any],  # for its placeholders
+                ) -> str:
+        "Return a statement with its values written in, or what executes it with these."
+        if (said := self.said.get(statement)) is None:
+            self.sent[statement] += 1
+            if self.sent[statement] == ASKED_OFTEN and len(self.said) + len(self.due) < MOST_PREPARED:
+                self.due.append(statement)
+        return str(cursor.mogrify(said or statement, values))
+
+    def prepare(self,
+                connection: "Connection[Any]",  # the connection, outside of a transaction
+                ) -> None:
+        "Prepare what was sent often, and have what is prepared planned anew from time to time."
+        import psycopg
+        if self.said and time.monotonic() > self.planned + PLANS_S:
+            connection.execute("DISCARD PLANS")
+            self.planned = time.monotonic()
+        while self.due:
+            statement = self.due.pop()
+            number, name, found = count(1), f"often{len(self.said)}", [p for p in _PLACEHOLDER.findall(statement) if p != "%%"]
+            text = _PLACEHOLDER.sub(lambda p, number=number: "%" if p[0] == "%%" else f"${next(number)}", statement)  # type: ignore[misc]
+            self.said[statement] = statement
+            with suppress(psycopg.errors.ProgrammingError):  # a placeholder that says nothing of its type: it is sent as it is
+                connection.execute(f"PREPARE {name} AS {text}".encode())
+                self.said[statement] = f"EXECUTE {name}({', '.join(found)})" if found else f"EXECUTE {name}"
+
+
 class ServerConnections:
     "The pool of one process, what its threads are doing, and which namespace each connection may see. Databases of one store share it."
 
@@ -76,12 +125,38 @@ class ServerConnections:
         self.local, self.pid = threading.local(), os.getpid()
         self.looked: dict[str, float] = {}  # namespace → when it was last asked whether it went elsewhere
         self.scopes: WeakKeyDictionary[Connection[Any], str | None] = WeakKeyDictionary()
+        self.prepared: WeakKeyDictionary[Connection[Any], PreparedStatements] = WeakKeyDictionary()
 
     def state(self) -> ThreadState | None:
         "Return what this thread is doing, if it has done anything yet."
         if self.pid != os.getpid():  # a forked child must not use its parent's connections
             self.local, self.pid, self.pool = threading.local(), os.getpid(), self.new_pool()
         return getattr(self.local, "state", None)
+
+    def written(self,
+                cursor: Any,     # a cursor of a connection
+                statement: str,  # a statement as psycopg takes it
+                values: Sequence[Any] | Mapping[str, Any],  # for its placeholders
+                ) -> str:
+        "Return a statement that is sent often, with its values."
+        return self.prepared.setdefault(cursor.connection, PreparedStatements()).written(cursor, statement, values)
+
+    def written_out(self,
+                    cursor: Any,                     # a cursor of a connection
+                    questions: Iterable[Question],  # statements, as the tables write them, with their values
+                    ) -> list[str]:
+        "Return questions that are sent often, with their values written in, so that they go in one message."
+        return [self.written(cursor, translated(sql), values) for sql, values in questions]
+
+    def put_back(self,
+                 connection: "Connection[Any]",  # a connection that nothing is done with
+                 ) -> None:
+        "Give a connection back to the pool; what it sends often is prepared."
+        import psycopg
+        if (known := self.prepared.get(connection)) is not None and connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE:
+            with suppress(psycopg.OperationalError):  # the server is gone: what was stored is stored, and the next call tells of it
+                known.prepare(connection)
+        self.pool.putconn(connection)
 
     def close(self) -> None:
         "Close every connection."
@@ -102,11 +177,6 @@ def scope_statements(namespace: str | None,  # the partition that is read and wr
 def _asked(sql: str, values: Sequence[Any] | Mapping[str, Any]) -> str:
     "A question as a key: the statement with its values."
     return f"{sql} {values!r}"
-
-
-def _written_out(cursor: Any, questions: Iterable[Question]) -> list[str]:
-    "Return questions with their values written in, so that they go in one message."
-    return [cursor.mogrify(translated(sql), values) for sql, values in questions]
 
 
 def _results(cursor: Any) -> list[list[tuple[Any, ...]]]:
@@ -179,6 +249,17 @@ def explain_server_error(error: Exception,  # error that psycopg raised
     return StoreError(f"The store {place!r} could not do that ({said}).", "See the message of PostgreSQL.")
 
 
+def connection_error(error: Exception,  # error that psycopg raised when it connected
+                     url: str,          # address of the store
+                     ) -> StoreError:
+    "Return our error for a connection that could not be made."
+    found = explain_server_error(error, hidden_password(url))
+    answers = "FATAL" in str(error)
+    right = "Are role, password and database right?" if answers else "Is the server up, and is the address right?"
+    found.hint = f"{right} Nothing was done."
+    return found
+
+
 class StatementPipeline:
     """Sends the statements of a thread: each that somebody waits for in a message, those that nobody waits for along with the next one.
     A connection sees one namespace; the settings go along when it saw another one."""
@@ -201,8 +282,11 @@ class StatementPipeline:
                     raise self.half_done()
                 yield state.cursor
             else:
-                with self.server.pool.connection() as connection, connection.cursor() as cursor:
-                    yield cursor
+                connection = self.server.pool.getconn()
+                try:
+                    yield connection.cursor()
+                finally:
+                    self.server.put_back(connection)
         except psycopg.Error as e:
             if state.active:
                 state.failed = True
@@ -266,7 +350,7 @@ class StatementPipeline:
             state.turns.clear()
             state.waiting.clear()
             state.generations.clear()
-            self.server.pool.putconn(connection)
+            self.server.put_back(connection)
 
     def _begin(self, namespace: str | None, begin: Sequence[str],
                questions: Sequence[Question]) -> "tuple[Connection[Any], list[list[tuple[Any, ...]]]]":
@@ -281,7 +365,7 @@ class StatementPipeline:
             try:
                 scope = "" if scopes.pop(connection, ...) == namespace else scope_statements(namespace).decode()
                 cursor = connection.cursor()
-                cursor.execute(f"{begin[0]}; {scope}{'; '.join([*begin[1:], *_written_out(cursor, questions)])}".encode())
+                cursor.execute(f"{begin[0]}; {scope}{'; '.join([*begin[1:], *self.server.written_out(cursor, questions)])}".encode())
                 answers = _results(cursor)
                 scopes[connection] = namespace
                 return connection, answers[len(answers) - len(questions):]
@@ -384,9 +468,7 @@ def open_place(url: str,                                            # address of
                 examine(first, url)
                 found = located(first, url, home, schema, sent)
         except psycopg.Error as e:
-            error = explain_server_error(e, hidden_password(url))
-            if "FATAL" in str(e):  # it answers
-                error.hint = "Are role, password and database right? Nothing was done."
+            error = connection_error(e, url)
             if name:
                 error.message = f"The instance {name!r}, which holds the namespace {home!r}, does not answer. {error.message}"
                 error.hint = "Start it; the namespaces of the other instances go on."
@@ -539,7 +621,8 @@ class PostgresDatabase:
         statement = translated(sql)
         if state.uncommitted and sql.lstrip().startswith(_WRITES) and "RETURNING" not in sql and ";" not in statement:
             with self._pipeline.cursor(state) as cursor:
-                self._pipeline.postpone(state, self.namespace, cursor, cursor.mogrify(statement, values), 1)
+                said = self._server.written(cursor, statement, values) if sql.startswith("INSERT") else cursor.mogrify(statement, values)
+                self._pipeline.postpone(state, self.namespace, cursor, said, 1)
             return []
         try:
             return self._ask(state, statement, values)
@@ -558,7 +641,7 @@ class PostgresDatabase:
         before = state.answered
         if questions := list(questions):
             with self._pipeline.cursor(state) as cursor:
-                self._pipeline.send(state, self.namespace, cursor, "; ".join(_written_out(cursor, questions)))
+                self._pipeline.send(state, self.namespace, cursor, "; ".join(self._server.written_out(cursor, questions)))
                 state.answered = before | dict(zip((_asked(*q) for q in questions), _results(cursor), strict=True))
         try:
             yield
@@ -581,7 +664,9 @@ class PostgresDatabase:
         for start in range(0, len(every), BATCH):
             part = every[start:start + BATCH]
             with self._pipeline.cursor(state) as cursor:
-                if plain := _PLAIN_INSERT.match(statement):
+                if len(part) == 1 and sql.startswith("INSERT"):
+                    said, number = self._server.written(cursor, statement, part[0]), 1
+                elif plain := _PLAIN_INSERT.match(statement):
                     said, number = plain[1] + ", ".join(cursor.mogrify(plain[2], row) for row in part), 1
                 else:
                     said, number = "; ".join(cursor.mogrify(statement, row) for row in part), len(part)
@@ -692,6 +777,9 @@ class PostgresDatabase:
     def _ask(self, state: ThreadState, statement: str, values: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, ...]]:
         "Run one statement and return its rows."
         with self._pipeline.cursor(state) as cursor:
-            self._pipeline.send(state, self.namespace, cursor, statement, values)
+            if _BY_NUMBER.search(statement):
+                self._pipeline.send(state, self.namespace, cursor, self._server.written(cursor, statement, values))
+            else:
+                self._pipeline.send(state, self.namespace, cursor, statement, values)
             self._pipeline.count(state, cursor)
             return _rows(cursor)
