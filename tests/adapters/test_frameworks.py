@@ -12,9 +12,10 @@ from rlm.core.errors import NotFound
 BOILER = "Yuna Park services the boiler."
 
 
-@pytest.fixture
-def memory() -> Iterator[Memory]:
-    with Memory(":memory:", embedder="none") as one:
+@pytest.fixture(params=[":memory:", "postgres"])
+def memory(request: pytest.FixtureRequest) -> Iterator[Memory]:
+    place = request.getfixturevalue("postgres") if request.param == "postgres" else request.param
+    with Memory(place, embedder="none") as one:
         yield one
         assert not one.check()
 
