@@ -147,6 +147,9 @@ _ASKED = (  # relations that a verb names
                               r"(?:내|제|나|저).{0,8}무슨 ?일", re.I)))
 
 
+_OF_SELF = re.compile(r"\b(?:(?:do|did|am|are) (?:i|we)|my (?:job|occupation))\b", re.I)  # what every one of these has in English
+
+
 _ASKED_ALONE = re.compile(r"^(?:(?:what|who|when|where)(?:'s|’s| is| are) |(?=\w+ [\w-]+[ ?]*$))(?:my|our) "
                           r"((?:[\w-]+ )?[\w-]+?)(?: now| again| called)?[ ?]*$|"
                           r"^(?:내|제|나의|저의|우리) ([가-힣]+(?: [가-힣]+)?) ?(?:뭐|언제|어디|누구|몇|무엇|얼마)[가-힣 ]*[ ?]*$", re.I)
@@ -175,7 +178,8 @@ def asked_relations(question: str,  # questions that are asked
     for english, korean in (_ASKED_ALONE if alone else _OWNED).findall(question):
         words = (english or korean).split()
         out += [relation_of(_PARTICLE.sub("", phrase.removesuffix("'s")), False)[0] for phrase in (" ".join(words), words[0])]
-    out += [relation for relation, pattern in _ASKED if (m := pattern.search(question)) and asks_of_self(question[:m.start()])]
+    asked = _ASKED if not question.isascii() or _OF_SELF.search(question) else ()
+    out += [relation for relation, pattern in asked if (m := pattern.search(question)) and asks_of_self(question[:m.start()])]
     return list(dict.fromkeys(out))
 
 
@@ -185,6 +189,7 @@ _ASKED_OF = (  # where somebody else lives or works, and as what
     ("residence", re.compile(rf"{_WHO_EN}(?:live|living|based|staying)\b|{_WHO_KO}(?:살|사는|사니|사세|거주)")),
     ("employer", re.compile(rf"{_WHO_EN}work(?:ing)?\b|{_WHO_KO}(?:다니|다녀|일하|일해|근무)")),
     ("occupation", re.compile(r"\b[Ww]hat (?:does|do) (my [a-z ]+?|[A-Z][\w'-]*) do(?: for (?:a living|work))?[ ?]*$")))
+_OF_OTHERS = re.compile("here (?:d|is|are|w)|hat do|[가-힣]")  # what every one of these has
 _OF_WHOM = re.compile(r"^[Ww](?:hat|ho|hen)(?:'s|’s| is| was) ((?:my|our) [a-z-]+(?: [a-z-]+)??|[A-Z]\w+)(?:'s|’s) "
                       r"([a-z-]+(?: [a-z-]+)?)(?: again| now)?[ ?]*$")  # the property of somebody else
 _MINE = re.compile(r"^(?:my|our|우리|내|제) ")
@@ -196,14 +201,15 @@ def asked_facts(question: str,  # questions that are asked
     "Return the facts that a whole question asks for: *What's my name?*, *Where does Mina live?*, `내 여동생은 어디 살아?`."
     question = _IN_A_YEAR.sub("", _asked_by_self(question))
     out = [("user", relation) for relation in asked_relations(question, alone=True)]
-    for relation, pattern in _ASKED_OF:
+    for relation, pattern in _ASKED_OF if _OF_OTHERS.search(question) else ():
         if m := pattern.search(question):
             named = next(filter(None, m.groups()))
             who = _MINE.sub("user's ", named)
             out += [(who, relation)] + ([(f"{who}이", relation)] if question.startswith(f"{named}이") else [])  # `이` may be of the name
     if m := _OF_WHOM.match(question):
         out.append((_MINE.sub("user's ", m[1]), relation_of(m[2], False)[0]))
-    return list(dict.fromkeys((name, relation) for subject, relation in out + asked_of_near(question) for name in kin_subjects(subject)))
+    near = [] if question.isascii() else asked_of_near(question)
+    return list(dict.fromkeys((name, relation) for subject, relation in out + near for name in kin_subjects(subject)))
 
 # %% ../../nbs/85_companion/04_fact_extraction.ipynb #66b5a17b
 import json

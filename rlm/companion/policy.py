@@ -17,7 +17,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -90,6 +90,7 @@ def states_fact(own: str,  # words of a turn, without quotations
 _SHORT = 60  # characters beyond which a turn says more than that it was heard
 
 
+@lru_cache(4096)  # the same memories are found again and again
 def only_acknowledges(text: str,  # words of anybody, an assistant's too
                       ) -> bool:
     "Return whether a text greets, thanks or acknowledges and says nothing that could answer a question: *Noted.*, `알겠습니다`."

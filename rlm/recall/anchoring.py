@@ -21,7 +21,7 @@ from .local_kernel import MARGIN, LocalKernel, SlotBuffers, cue_bound, is_conclu
 from .local_search import NeighbourhoodRanker
 from .neighbourhood import Ints, Neighbourhood, TrueVectors
 from ..search.candidates import Query, Searcher
-from ..search.explainer import ExplainedHit, LazyExplanation, TermScores
+from ..search.explainer import ExplainedHit, LazyExplanation, TermScores, first_of_ties
 from ..search.scoring import DEFAULT_WEIGHTS, SCORE_EPSILON, RankedList, RankedMemory, ScoreWeights
 from ..search.lexical.bm25 import QueryPlan
 from ..search.namespace_index import NamespaceIndex
@@ -272,7 +272,7 @@ class AnchoredSearcher:
         "Return the plan of a question's words, and the index's best if it is to be asked."
         if fallback:
             found, ranked = self.searcher.retrieve_and_rank(query, k, filters)
-            return found.plan, ranked
+            return found.plan, ranked if self.boost else first_of_ties(ranked, k, self.index)
         return self.searcher.candidates.parse(query)[1], []
 
     def _measured(self, query: Query) -> Query:

@@ -26,7 +26,8 @@ from .local_search import LEAST_HITS, LocalizedSearchEngine
 from .neighbourhood import Ints
 from .checkpoints import CheckpointManager
 from ..search.candidates import EVERYTHING, AllowedDocs, Query
-from ..search.scoring import SCORE_EPSILON, RankedMemory, base_score, nth_highest
+from ..search.explainer import first_of_ties
+from ..search.scoring import SCORE_EPSILON, RankedList, RankedMemory, base_score, nth_highest
 from ..search.namespace_search import NamespaceSearch
 from ..search.query_features import QueryFeatures
 from ..search.semantic_index import MeasuredQuery, check_query_vector
@@ -536,6 +537,7 @@ class SearchCoordinator:
         "Return as many as are wanted; equal scores in the order of ids, as everywhere."
         if len(ranked) <= k:
             return ranked
+        ranked = first_of_ties(ranked, k, self.index) if isinstance(ranked, RankedList) else ranked
         records = self.records([r.seq for r in ranked])
         return sorted(ranked, key=lambda r: (-round(r.score / SCORE_EPSILON), records[r.seq].id if r.seq in records else ""))[:k]
 

@@ -5,7 +5,7 @@ import inspect
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,10 +16,12 @@ import pytest
 from rlm import Memory
 from rlm.core.clock import ManualClock, SystemClock
 from rlm.core.errors import AlreadyExists, InvalidInput, NotFound, RlmError, StoreError, StoreReadOnly
+from rlm.search.explainer import TIES
 from rlm.service.results import Hit
 from rlm.store.protocols import TEXT_COLUMNS
 from rlm.store.records import READERS
 from rlm.store.sqlite.database import restore
+from rlm.store.sqlite.memories import MemoryTable
 
 pytestmark = pytest.mark.usefixtures("bare")
 LABELS = ("title", "category", "session", "speaker", "role")
@@ -886,3 +888,20 @@ def test_what_a_tool_answers_is_kept_and_not_taken_for_what_was_said() -> None:
         assert [r.text for r in reversed(memory.list(session="monday", status="any"))] == [r.text for r in stored]
         [kept] = memory.add_conversation([{"role": "tool", "content": "The boiler is 12 years old.", "status": "hot"}])
         assert kept.status == "hot" and memory.search("boiler")  # a caller who wants it recalled says so
+
+
+@pytest.mark.parametrize("how", [{}, {"slot": "A"}], ids=str)
+def test_of_many_equal_memories_only_those_that_are_returned_are_read(how: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    read, table = list[int](), MemoryTable.records
+
+    def counted(self: MemoryTable, seqs: Sequence[int]) -> dict[int, Any]:
+        read.append(len(seqs))
+        return table(self, seqs)
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write_many([{"text": "The same old note.", "id": f"m{(i * 7) % 500:03}"} for i in range(500)])
+        memory.write("A new note.", id="z")
+        monkeypatch.setattr(MemoryTable, "records", counted)
+        hits = memory.search("new note", 4, **how)
+        assert [h.id for h in hits] == ["z", "m000", "m001", "m002"] and max(read) <= 4 + TIES
+        assert [h.id for h in memory.recall("new note", 4)] == [h.id for h in hits] and max(read) <= 4 + TIES
+        assert [h.id for h in memory.search("same note", 200)] == [f"m{i:03}" for i in range(200)]

@@ -273,3 +273,10 @@ def test_tokens_of_a_korean_word(word: str, found: list[str]) -> None:
 def test_function_words_stay_where_nothing_else_is_said() -> None:
     assert tokens("To be, or not to be?") == ["to", "be", "or", "not", "to", "be"]
     assert tokens("the cat") == ["cat"] and tokens(normal_form("NFD", "학교")) == tokens("학교")
+
+
+@pytest.mark.parametrize(("text", "found"), [
+    ("pass\u200bport", ["pass", "port", "passport"]), ("비밀\u200b번호", [*tokens("비밀 번호"), *tokens("비밀번호")]),
+    ("ภาษา\u200bไทย", tokens("ภาษาไทย")), ("\u200bhello\u200b", ["hello"]), ("room ٤٢ of १२ ４", ["room", "42", "12", "4"])])
+def test_a_text_is_found_by_what_it_looks_like(text: str, found: list[str]) -> None:
+    assert tokens(text) == found

@@ -219,7 +219,7 @@ def hangul_tokens(run: str,  # a run of Hangul
     return found if word == stem else list(dict.fromkeys(found + bigrams(stem)))
 
 # %% ../../../nbs/10_core/06_tokenizer.ipynb #53fe5d80
-TOKENISER_VERSION = 2  # stamped into every derived index; raise it when `tokens` changes, and they are rebuilt
+TOKENISER_VERSION = 3  # stamped into every derived index; raise it when `tokens` changes, and they are rebuilt
 FUNCTION_WORDS = ENGLISH_FUNCTION_WORDS | KOREAN_QUESTION_WORDS  # dropped, unless a text has nothing else
 
 # %% ../../../nbs/10_core/06_tokenizer.ipynb #2415a9e2
@@ -254,6 +254,8 @@ _UNIT = re.compile("cm*")
 
 # %% ../../../nbs/10_core/06_tokenizer.ipynb #ab4b6abf
 _PLAIN = str.maketrans("\u2018\u2019\u02bc\u2010", "'''-")  # typographic apostrophes and hyphen
+_OTHER_DIGIT = re.compile(r"[^\D0-9]")  # ٤, ४, ４
+_SPACE = "\u200b"  # of no width: in a text between words, in a paste or a disguise within one
 _INVISIBLE = re.compile("[\u00ad\u061c\u200c-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")
 
 
@@ -263,7 +265,11 @@ def split_words(chunk: str,  # a text without white space
     if chunk.isascii():
         return latin_words(chunk)
     chunk = _INVISIBLE.sub("", chunk).encode("utf-8", "replace").decode()
-    chunk = normal_form("NFKC", chunk).translate(_PLAIN)
+    if len(parts := [part for part in chunk.split(_SPACE) if part]) > 1:  # found by each, and by what it looks like
+        return [word for part in ([] if _BIGRAM.search(chunk) else parts) + ["".join(parts)] for word in split_words(part)]
+    chunk = normal_form("NFKC", "".join(parts)).translate(_PLAIN)
+    if _OTHER_DIGIT.search(chunk):
+        chunk = _OTHER_DIGIT.sub(lambda m: str(unicodedata.decimal(m[0])), chunk)
     kinds, found, before = chunk.translate(_KINDS), list[str](), ""
     for m in _RUNS.finditer(kinds):
         run, kind = chunk[m.start():m.end()], m.lastgroup or ""

@@ -320,6 +320,16 @@ class MemoryTable:
         sql = f"SELECT seq, id FROM memories WHERE seq IN {which} AND +namespace = ?"  # +: by number, never by a walk through the namespace
         return dict(self.db.query(sql, (*values, namespace)))
 
+    def lowest_ids(self,
+                   namespace: str,       # the partition
+                   seqs: Sequence[int],  # numbers of memories
+                   n: int,               # number of memories wanted
+                   ) -> list[int]:  # numbers
+        "Return those of some memories that have the lowest ids, the lowest first."
+        which, values = one_of(seqs)
+        sql = f"SELECT seq FROM memories WHERE seq IN {which} AND +namespace = ? ORDER BY id LIMIT ?"
+        return [seq for seq, in self.db.query(sql, (*values, namespace, n))]
+
     def find_seq(self,
                  namespace: str,  # the partition
                  memory_id: str,  # id of a memory
