@@ -384,6 +384,9 @@ def _change(subject: str, p: Predicate) -> Statement | None:
     return None
 
 
+_DAY_OF = re.compile(r"the \d{1,2}(?:st|nd|rd|th) of ", re.I)  # *the 16th of May* is a value, not the 16th of something
+
+
 def _by_grammar(subject: str, p: Predicate) -> Statement | None:
     "A statement of any other relation, read from the form of the sentence."
     g = grammar()
@@ -395,7 +398,7 @@ def _by_grammar(subject: str, p: Predicate) -> Statement | None:
         m = g.transitive.match(p.words)
         return stated(subject, m["r"], m["v"], bool(g.stative.match(m["r"].strip()))) if m else None
     rest, many = p.words[cop.end():], cop[0].startswith(("are", "were"))
-    if m := g.participle.match(rest) or g.kind.match(rest):
+    if (m := g.participle.match(rest) or g.kind.match(rest)) and not _DAY_OF.match(rest):
         return stated(subject, m["r"], m["v"], bool(g.stative.match(m["r"].strip())))
     if not rest or _DOING.match(rest) or rest.split()[0].lower() in _PARTICLES:
         return None

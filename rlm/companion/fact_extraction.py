@@ -60,6 +60,8 @@ _CORRECTIONS = tuple(re.compile(pattern, re.I) for pattern in (
     rf"{_WAIT}{_THAT_ONE}?{_VALUE.format('new')}, not {_VALUE.format('old')}[.!]*$",
     r"^(?:(?:아니|아냐|아니야|아니요|참|아 참|정정)[,:. ]+)*(?:(?:걔|얘|쟤|그녀|그분|그 사람|그거|그건|그게)[는은가이]? ?)?"
     r"(?P<old>[^,.]{1,20}?)[이가]? ?(?:말고|아니라|아니고) (?P<new>[^,.]{1,20}?)(?:이야|야|예요|이에요|입니다|임|였어)?[.!~ㅋㅎ ]*$"))
+_DENIED_FIRST = re.compile(r"(?:(?:no|actually|sorry|wait)[,.! ]+)?not (?P<x>[^,.;]{1,30}?), (?:but )?(?=\w)|"
+                           r"(?:(?:아니|참|아)[,.! ]+)?(?P<y>[^,.]{1,20}?)[이가]? ?(?:아니라|아니고)[, ]+(?=[가-힣])", re.I)
 _MOMENT = (r"(?:\d{1,2}:\d\d(?: ?[ap]\.?m)?|\d{1,2} ?(?:[ap]\.?m|o'clock)|noon|midnight)\b|(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|"
            r"(?:오전 ?|오후 ?|저녁 ?)?\d{1,2}시(?: ?\d{1,2}분| ?반)?|[월화수목금토일]요일")
 _AMOUNT = r"[$€£₩] ?\d[\d,.]*\d|\d[\d,.]* ?(?:dollars|euros|pounds|won|kilos?|kg|만 ?원|원)(?!\w)"
@@ -112,6 +114,15 @@ class TextFacts:
     nothing_else: bool  # whether each sentence of the text states a fact, and no more
 
 
+def _read_sentence(sentence: str, speaker: str, about: str, pronouns: bool) -> tuple[list[Statement], str]:
+    "The statements of a sentence, and what the next one is about where it does not say so."
+    if not _HANGUL.search(sentence):
+        return list(english_statements(sentence, speaker, pronouns)), ""
+    own = _USER_TOLD.sub(lambda m: "내 " if m["of"] else "나는 ", sentence, count=1) if speaker == "user" else sentence
+    read, after = statements_about(own, speaker, about)
+    return list(read), after
+
+
 def text_facts(text: str,              # words of a memory
                speaker: str = "user",  # speaker, whom *I*, *my*, `나` and `내` mean
                pronouns: bool = False,  # whether *he*, *she* and *it* are subjects in the first sentence: whom they mean, the store tells
@@ -122,11 +133,13 @@ def text_facts(text: str,              # words of a memory
     out: list[Statement] = []
     whole, about = True, ""
     for n, sentence in enumerate(split_sentences(text)):
-        if _HANGUL.search(sentence):
-            own = _USER_TOLD.sub(lambda m: "내 " if m["of"] else "나는 ", sentence, count=1) if speaker == "user" else sentence
-            read, about = statements_about(own, speaker, about)
-        else:
-            read, about = english_statements(sentence, speaker, pronouns and n == 0), ""
+        denied = _DENIED_FIRST.match(sentence)  # *Not the 14th, her birthday is on the 16th*
+        read, after = _read_sentence(sentence[denied.end():] if denied else sentence, speaker, about, pronouns and n == 0)
+        if denied and any(s.subject not in {speaker, *_THOSE} for s in read):
+            read = [replace(s, instead_of=(*s.instead_of, denied["x"] or denied["y"])) for s in read]
+        elif denied:
+            read, after = _read_sentence(sentence, speaker, about, pronouns and n == 0)
+        about = after
         found = [s for s in (placed(statement, sentence) for statement in read) if s is not None]
         if (corrected := correction(sentence)) and (not corrected.instead_of or all(s.subject in _THOSE for s in found)):
             read, found = [corrected], [corrected]
