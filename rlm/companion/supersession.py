@@ -432,15 +432,32 @@ _PLACES = frozenset({"residence", "birthplace"})  # relations whose values are t
 _DETAIL = re.compile(r",\s*|\s+(?=in an? )")  # separators before a detail: *Oslo, Norway*, *Oslo in a flat*
 
 
+_CONTRACTED = ((re.compile(r"\bcan(?:no|['’])t\b"), "can not"), (re.compile(r"\bwon['’]t\b"), "will not"), (re.compile(r"n['’]t\b"), " not"))
+
+
+def _spelt_out(value: str) -> str:
+    "A value in normal form without contractions: *can't* and *cannot* are *can not*."
+    for pattern, words in _CONTRACTED:
+        value = pattern.sub(words, value)
+    return value
+
+
+def _texts(record: MemoryRecord) -> list[tuple[str, ...]]:
+    "The words of a memory in normal form, as they are and spelt out."
+    text = normal_value(record.text)
+    return [("text", value) for value in dict.fromkeys((text, _spelt_out(text)))]
+
+
 def _stated_facts(record: MemoryRecord) -> list[tuple[str, ...]]:
-    "Subject, relation and value of each fact that a memory states, in normal form."
-    return [(f.subject_key, f.relation_key, f.value_key) for f in facts_of(record).facts if f.value_key and not f.negated and not f.ended]
+    "Subject, relation and value of each fact that a memory states, in normal form; of one that it denies, *not* before them."
+    return [("not", f.subject_key, _spelt_out(f.relation_key), f.value_key) if f.negated or f.ended else
+            (f.subject_key, f.relation_key, f.value_key) for f in facts_of(record).facts if f.value_key]
 
 
 def _less_detailed(fact: tuple[str, ...]) -> list[tuple[str, ...]]:
     "The fact with each less detailed value: *leith, edinburgh* is also *leith*; none where the value is no place."
-    subject, relation, value = fact
-    return [(subject, relation, value[:m.start()]) for m in _DETAIL.finditer(value)] if relation in _PLACES else []
+    *subject, relation, value = fact
+    return [(*subject, relation, value[:m.start()]) for m in _DETAIL.finditer(value)] if relation in _PLACES else []
 
 
 def at_each_detail(facts: Iterable[tuple[str, ...]],  # subject, relation and value in normal form
@@ -452,14 +469,14 @@ def at_each_detail(facts: Iterable[tuple[str, ...]],  # subject, relation and va
 def rejectable(record: MemoryRecord,  # a memory, stored or not
                ) -> list[tuple[str, ...]]:
     "Return what a rejection of a memory is a rejection of: its text, and each fact that it states, all in normal form."
-    return [("text", normal_value(record.text)), *at_each_detail(_stated_facts(record))]
+    return [*_texts(record), *at_each_detail(_stated_facts(record))]
 
 
 def refused_values(record: MemoryRecord,  # a memory, stored or not
                    ) -> list[tuple[str, ...]]:
     "Return the values of which one rejected is enough to refuse a memory: its text, its facts and what they say in less detail."
     facts = _stated_facts(record)
-    return [("text", normal_value(record.text)), *facts, *(("exactly", *fact) for fact in facts),
+    return [*_texts(record), *facts, *(("exactly", *fact) for fact in facts),
             *(less for fact in facts for less in _less_detailed(fact))]
 
 # %% ../../nbs/85_companion/05_supersession.ipynb #0ae8a355

@@ -6,6 +6,7 @@
 __all__ = ['FIXED', 'is_same', 'read_placement', 'MemoryWriter']
 
 # %% ../../nbs/90_service/04_writer.ipynb #34a51380
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -81,6 +82,18 @@ def _check_version(record: MemoryRecord,     # version that is stored
                               "Read it again, and repeat the change if it is still wanted.")
 
 
+_WORD = re.compile(r"\w")
+_REDACTED = re.compile(r"\[redacted: [^\]]*\]")
+
+
+def _refuse_secret_alone(text: object,    # words as they would be stored
+                         given: object,   # the same as they were given
+                         ) -> None:
+    "Raise `InvalidInput` for a memory of which nothing but a redacted credential is left: it would say nothing."
+    if isinstance(text, str) and text != given and not _WORD.search(_REDACTED.sub("", text)):
+        raise InvalidInput("The memory is nothing but a secret, which is not stored.", "Say what it is for, and where it is kept.")
+
+
 def read_placement(slot: str,  # A, B, C or 'auto'
                    policy: "LinkPolicy | Mapping[str, Any] | str | None",  # link policy for new memories, as a caller gave it
                    ) -> tuple[str, LinkPolicy]:
@@ -108,7 +121,9 @@ class MemoryWriter:
                 now: datetime,  # recorded time
                 ) -> MemoryRecord:
         "Return a memory as it will be stored: read, guarded, checked. Raises `InvalidInput`."
-        given = guarded(assigned(read_item(item)), self.secrets)
+        given = guarded(read := assigned(read_item(item)), self.secrets)
+        if given is not read and given.get("session") is None:
+            _refuse_secret_alone(given.get("text"), read.get("text"))
         return new_record(check_formal(given, given.get("kind"), self.limit).pop("text", None), now, self.namespace, self.limit, **given)
 
     def prepare_many(self,
