@@ -62,6 +62,7 @@ _CORRECTIONS = tuple(re.compile(pattern, re.I) for pattern in (
     r"(?P<old>[^,.]{1,20}?)[이가]? ?(?:말고|아니라|아니고) (?P<new>[^,.]{1,20}?)(?:이야|야|예요|이에요|입니다|임|였어)?[.!~ㅋㅎ ]*$"))
 _DENIED_FIRST = re.compile(r"(?:(?:no|actually|sorry|wait)[,.! ]+)?not (?P<x>[^,.;]{1,30}?), (?:but )?(?=\w)|"
                            r"(?:(?:아니|참|아)[,.! ]+)?(?P<y>[^,.]{1,20}?)[이가]? ?(?:아니라|아니고)[, ]+(?=[가-힣])", re.I)
+_OWN_FIRST = re.compile(r"(?:i|my|our|we|내|나|난|제|저|전|우리)(?:['’\w]{0,2}) ", re.I)
 _MOMENT = (r"(?:\d{1,2}:\d\d(?: ?[ap]\.?m)?|\d{1,2} ?(?:[ap]\.?m|o'clock)|noon|midnight)\b|(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|"
            r"(?:오전 ?|오후 ?|저녁 ?)?\d{1,2}시(?: ?\d{1,2}분| ?반)?|[월화수목금토일]요일")
 _AMOUNT = r"[$€£₩] ?\d[\d,.]*\d|\d[\d,.]* ?(?:dollars|euros|pounds|won|kilos?|kg|만 ?원|원)(?!\w)"
@@ -135,7 +136,8 @@ def text_facts(text: str,              # words of a memory
     for n, sentence in enumerate(split_sentences(text)):
         denied = _DENIED_FIRST.match(sentence)  # *Not the 14th, her birthday is on the 16th*
         read, after = _read_sentence(sentence[denied.end():] if denied else sentence, speaker, about, pronouns and n == 0)
-        if denied and any(s.subject not in {speaker, *_THOSE} for s in read):
+        named = denied is not None and (_OWN_FIRST.match(sentence, denied.end()) or any(s.subject not in {speaker, *_THOSE} for s in read))
+        if denied and read and named:
             read = [replace(s, instead_of=(*s.instead_of, denied["x"] or denied["y"])) for s in read]
         elif denied:
             read, after = _read_sentence(sentence, speaker, about, pronouns and n == 0)

@@ -432,7 +432,8 @@ _PLACES = frozenset({"residence", "birthplace"})  # relations whose values are t
 _DETAIL = re.compile(r",\s*|\s+(?=in an? )")  # separators before a detail: *Oslo, Norway*, *Oslo in a flat*
 
 
-_CONTRACTED = ((re.compile(r"\bcan(?:no|['’])t\b"), "can not"), (re.compile(r"\bwon['’]t\b"), "will not"), (re.compile(r"n['’]t\b"), " not"))
+_CONTRACTED = ((re.compile(r"\bcan(?:no|['’])t\b"), "can not"), (re.compile(r"\bwon['’]t\b"), "will not"),
+               (re.compile(r"n['’]t\b"), " not"))
 
 
 def _spelt_out(value: str) -> str:
@@ -449,15 +450,15 @@ def _texts(record: MemoryRecord) -> list[tuple[str, ...]]:
 
 
 def _stated_facts(record: MemoryRecord) -> list[tuple[str, ...]]:
-    "Subject, relation and value of each fact that a memory states, in normal form; of one that it denies, *not* before them."
-    return [("not", f.subject_key, _spelt_out(f.relation_key), f.value_key) if f.negated or f.ended else
+    "Subject, relation and value of each stated fact in normal form; of a denied one *not*, the subject and what is denied."
+    return [("not", f.subject_key, _spelt_out(f"{f.relation_key} {f.value_key}")) if f.negated or f.ended else
             (f.subject_key, f.relation_key, f.value_key) for f in facts_of(record).facts if f.value_key]
 
 
 def _less_detailed(fact: tuple[str, ...]) -> list[tuple[str, ...]]:
     "The fact with each less detailed value: *leith, edinburgh* is also *leith*; none where the value is no place."
-    *subject, relation, value = fact
-    return [(*subject, relation, value[:m.start()]) for m in _DETAIL.finditer(value)] if relation in _PLACES else []
+    subject, relation, value = fact
+    return [(subject, relation, value[:m.start()]) for m in _DETAIL.finditer(value)] if relation in _PLACES else []
 
 
 def at_each_detail(facts: Iterable[tuple[str, ...]],  # subject, relation and value in normal form

@@ -366,3 +366,15 @@ def test_no_rule_is_skipped_whose_words_are_there() -> None:
         assert not guard._is_plain(views), need
     assert guard._is_plain(guard._views("We met the teacher at the harbour at noon.")[1])
     assert guard._is_plain(guard._views("어제 항구에서 선생님을 만났다.")[1])
+
+
+def test_a_memory_that_is_nothing_but_a_secret_is_refused_and_a_turn_of_a_conversation_keeps_its_place() -> None:
+    key = "AKIAIOSFODNN7EXAMPLQ"
+    with Memory(":memory:", embedder="none") as memory:
+        with pytest.raises(InvalidInput, match="nothing but a secret"):
+            memory.write(f" {key}!")
+        with pytest.raises(InvalidInput, match="item 1"):
+            memory.write_many(["The heron is back.", key])
+        assert memory.write(f"The old key was {key}").text.startswith("The old key was [redacted")
+        memory.add_conversation([("Mina", key), ("Theo", "Not here, please.")])
+        assert sorted(m.text for m in memory.list()) == ["Not here, please.", "The old key was [redacted: token]", "[redacted: token]"]

@@ -349,6 +349,26 @@ def test_a_correction_without_a_subject_is_of_the_fact_that_has_its_value(told: 
         assert "no longer true" not in memory.context(question).text
 
 
+@pytest.mark.parametrize(("told", "corrected"), [
+    ("The code of the gate is 4411.", "Not 4411, the code of the gate is 4114."),
+    ("My exam is on 3 June.", "Not 3 June, my exam is on 5 June."),
+    ("내 시험은 3일이야", "3일이 아니라 내 시험은 5일이야")])
+def test_a_correction_may_begin_with_what_is_not(told: str, corrected: str) -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        first, other = memory.write(told), memory.write("The code of the shed is 7788.")
+        memory.write(corrected)
+        assert memory.get(first.id).valid_to is not None and memory.get(other.id).valid_to is None
+
+
+def test_a_rejected_denial_is_refused_in_its_other_spellings_and_its_opposite_is_not(memory: Memory) -> None:
+    for text in ("Nora can't take penicillin.", "나 고기 안 먹어"):
+        memory.companion.reject(memory.write(text).id)
+    for text in ("Nora cannot take penicillin", "Nora can not take penicillin these days", "나는 고기를 안 먹어"):
+        with pytest.raises(RejectedValue):
+            memory.write(text)
+    assert memory.write("Nora can take penicillin") and memory.write("나 고기 먹어") and memory.write("Nora can't take aspirin")
+
+
 @pytest.mark.parametrize("said", [
     "She is not a nurse, she is a midwife.", "She's a midwife, not a nurse.", "She's not a nurse but a midwife."])
 def test_what_she_is_not_says_who_she_is(said: str) -> None:
