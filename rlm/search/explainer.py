@@ -71,6 +71,17 @@ def relevance_model(model: str | None,  # name of the model of the vectors; None
     return WITH_E5 if model.startswith(FITTED) else None
 
 # %% ../../nbs/30_search/12_explainer.ipynb #8f2dc037
+UNKNOWN = 0.1  # most that a memory's relevance is where the question names a thing by a number that no memory holds; below `FLOOR`
+
+
+def names_unknown(index: NamespaceIndex,  # index that was searched
+                  found: CandidateSet,    # candidates of the question
+                  ) -> bool:
+    "Return whether a question names a thing by a number or code of which no memory holds any part: *order 4471*."
+    held = [[index.lexical.document_frequency(t) for t in tokens(name) if not t.isalpha()] for name in found.features.identifiers]
+    return 0 in [max(counts, default=1) for counts in held]
+
+
 def relevances(index: NamespaceIndex,          # index that was searched
                found: CandidateSet,            # candidates of the question
                ranked: Sequence[RankedMemory],  # the best of them, best first; at least two where two were found
@@ -92,7 +103,7 @@ def relevances(index: NamespaceIndex,          # index that was searched
                                best - scores[n], size, lead if n == first else 0.0) for n, parts in enumerate(added)]
     for n in range(len(shown) - 2, -1, -1):  # what stands for an earlier memory is as relevant as that is
         shown[n] = max(shown[n:n + 2]) if UPDATE in added[n] else shown[n]
-    return list(shown)
+    return [min(p, UNKNOWN) for p in shown] if names_unknown(index, found) else list(shown)
 
 # %% ../../nbs/30_search/12_explainer.ipynb #56027737
 FLOOR = 0.16  # probability below which the best hit counts as no answer
@@ -102,7 +113,8 @@ def relevance_floor(index: NamespaceIndex,  # index that was searched
                     found: CandidateSet,    # candidates of the question
                     ) -> float:             # 0: there is none
     "Return the relevance that the best hit must have."
-    return FLOOR if found.measured is not None and foreign_script(index.metadata, found.features) == NO_SCRIPT else 0.0
+    one_script = found.measured is not None and foreign_script(index.metadata, found.features) == NO_SCRIPT
+    return FLOOR if one_script or names_unknown(index, found) else 0.0
 
 # %% ../../nbs/30_search/12_explainer.ipynb #f1264885
 PASSAGE_SIZE = 300  # characters of a passage, about; two or three sentences

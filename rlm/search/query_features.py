@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['ANSWER_TYPES', 'TIME', 'TELEPHONE', 'CODE', 'EMAIL', 'MONEY', 'COUNT', 'PERSON', 'FEW_NAMES', 'PartialDate',
            'dates_in', 'asked_types', 'told_types', 'asks_now', 'asks_before', 'past_moment', 'tells_change',
-           'question_form', 'name_parts', 'named_speakers', 'dominant_script', 'QueryFeatures',
+           'identifiers_in', 'question_form', 'name_parts', 'named_speakers', 'dominant_script', 'QueryFeatures',
            'extract_query_features']
 
 # %% ../../nbs/30_search/01_query_features.ipynb #8a17bf29
@@ -199,6 +199,24 @@ def tells_change(text: str,  # text of a memory, in English or Korean
     "Return whether a text tells that something is otherwise than it was: *moved*, *no longer*, *instead*; 이제, 바꿨다, 대신."
     return _TELLS_CHANGE.search(text) is not None
 
+# %% ../../nbs/30_search/01_query_features.ipynb #a5f0e7c4
+_UNITS = (r"(?!\d|[:.,]\d|[\s-]?(?:people|persons|guests|days?|minutes?|hours?|weeks?|months?|years?|euros?|dollars?|pounds?|percent|%|"
+          r"(?:st|nd|rd|th|am|pm)\b))")  # what follows an amount or a time
+_DIGITS = re.compile(r"\d\d")
+_IDENTIFIER = re.compile(
+    r"\b(?:order|invoice|flight|room|ticket|bus|train|part|(?<!in )case|locker|parcel|package|booking|reservation|account|gate|platform|"
+    rf"route|apartment|flat|seat|channel)\.? (?:number |no\.? ?|#)?(?P<named>[a-z]{{0,4}}-?\d{{2,}}){_UNITS}|#(?P<hash>\d{{2,}})|"
+    rf"(?<![a-z\d])(?P<mixed>[a-z]{{1,4}}-?\d{{2,}}){_UNITS}|"
+    r"(?:주문|송장|티켓|회의실|사물함|예약|계좌|객실|소포)\s?(?:번호\s?)?(?P<korean>\d{2,})(?![:\d]|\s?[명일시분원만개])|"
+    r"(?<!\d)(?P<door>\d{2,})호실?(?!선)|(?<!\d)(?P<bus>\d{2,})번\s?(?:버스|창구|게이트|좌석|사물함)", re.I)
+
+
+def identifiers_in(query: str,            # question, in English or Korean
+                   ) -> tuple[str, ...]:  # as they are written; years are left out
+    "Return the numbers and codes by which a question names a thing: the 4471 of *order 4471*, *KE652*, the 915 of 915호."
+    found = [m[m.lastgroup or 0] for m in _IDENTIFIER.finditer(query)] if _DIGITS.search(query) else []
+    return tuple(name for name in found if not (len(name) == 4 and name[:2] in ("19", "20") and name.isdigit()))
+
 # %% ../../nbs/30_search/01_query_features.ipynb #fb6e16bf
 _SAYS = re.compile(r"[\w?？؟]")  # a letter, or a mark that asks
 
@@ -254,6 +272,7 @@ class QueryFeatures:
     script: int = 0  # script of most of its words: 1: Korean; -1: Latin; 0: both equally, or neither
     now: bool = False  # whether it asks about the present
     before: bool = False  # whether it asks about what was
+    identifiers: tuple[str, ...] = ()  # numbers and codes by which it names a thing
 
 
 def extract_query_features(question: str,                         # question as it was asked
@@ -261,10 +280,10 @@ def extract_query_features(question: str,                         # question as 
                            ) -> QueryFeatures:
     "Return the features of a question; the speakers that it may name are those of an index."
     text = question if question.isascii() else compose_hangul(question)
-    folded, which, asks = text.casefold(), dominant_script(text), asked_types(text)
+    folded, which, asks, named = text.casefold(), dominant_script(text), asked_types(text), identifiers_in(text)
     if len(known) <= FEW_NAMES and not any(map(folded.__contains__, known)) and _HINTS.search(folded) is None:
-        return QueryFeatures(asks=asks, script=which) if asks else _SCRIPT_ONLY[which]
-    return QueryFeatures(named_speakers(text, known), dates_in(text), asks, which, asks_now(text), asks_before(text))
+        return QueryFeatures(asks=asks, script=which, identifiers=named) if asks or named else _SCRIPT_ONLY[which]
+    return QueryFeatures(named_speakers(text, known), dates_in(text), asks, which, asks_now(text), asks_before(text), named)
 
 
 _SCRIPT_ONLY = {kind: QueryFeatures(script=kind) for kind in (-1, 0, 1)}

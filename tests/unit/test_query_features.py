@@ -98,3 +98,14 @@ def test_an_answer_of_the_type_stands_above_a_text_without_it(question: str, ans
         first = memory.search(question)[0]
         assert first.id == "answer" and first.parts["(type)"]["type"] > 0
         assert "(type)" not in memory.explain(question, "near").parts
+
+
+@pytest.mark.parametrize(("question", "named"), [
+    ("When was order 4471 shipped?", "4471"), ("Where is flight ke652?", "ke652"), ("Who closed ticket #88240?", "88240"),
+    ("Is part A-274 in stock?", "A-274"), ("Who has case 7012?", "7012"), ("Is the order of 2024 late?", ""), ("Is order 2024 late?", ""),
+    ("In case 20 people come, what do I cook?", ""), ("Did I pay 300 euros?", ""), ("Is the train 12:30?", ""), ("Is flight 10am?", ""),
+    ("Can I book a room 12 days ahead?", ""), ("915호가 뭐래?", "915"), ("463번 버스 어디 서?", "463"), ("OZ361편 몇 시?", "OZ361"),
+    ("주문 4471 언제 와?", "4471"), ("주문 3개 언제 와?", ""), ("회의실 100명 돼?", ""), ("회의실 10시에 돼?", ""),
+    ("영화 10편 봤어?", "")])
+def test_the_number_by_which_a_question_names_a_thing(question: str, named: str) -> None:
+    assert " ".join(features.identifiers_in(question)) == named

@@ -4,7 +4,7 @@ import pytest
 from rlm import Memory
 from rlm.core.errors import InvalidInput
 from rlm.search.embedding.base import choose_embedder
-from rlm.search.explainer import BY_WORDS, FLOOR, WITH_E5
+from rlm.search.explainer import BY_WORDS, FLOOR, UNKNOWN, WITH_E5
 
 FACTS = {"en": ["I am allergic to peanuts.", "The dentist is on 12 March at 8:40.", "I moved to Busan in May.",
                 "The spare key is with Mrs. Okafor."],
@@ -55,6 +55,21 @@ def test_by_words_alone_there_is_no_floor() -> None:
         assert len(memory.search("zebra quantum")) == 0
         [hit] = memory.search("Okafor")
         assert 0 < hit.relevance < 1
+
+
+@pytest.mark.parametrize("model", ["none", "e5"])
+@pytest.mark.parametrize(("told", "asked"), [
+    ("Order {} was shipped on Tuesday.", "When was order {} shipped?"), ("Flight {} leaves at 13:05.", "When does flight {} leave?"),
+    ("주문 {}는 화요일에 발송됐어.", "주문 {} 언제 발송됐어?"), ("{}호가 시끄럽다고 했어.", "{}호가 뭐라고 했어?")])
+def test_a_thing_whose_number_no_memory_holds_is_unknown(told: str, asked: str, model: str, e5: object) -> None:
+    known, other = ("KE907", "KE652") if "Flight" in told else ("4482", "4471")
+    with filled("en", e5 if model == "e5" else model) as memory:
+        memory.write(told.format(known))
+        memory.write("나는 땅콩 알레르기가 있어.")
+        assert memory.search(asked.format(known))[0].text == told.format(known)
+        nothing = memory.search(asked.format(other))
+        assert len(nothing) == 0 and nothing.refused == UNKNOWN and not nothing.confident
+        assert memory.search(asked.format(other), min_score=0)[0].relevance == UNKNOWN
 
 
 def test_an_unmeasured_model_and_the_past_have_no_relevance() -> None:
