@@ -4,6 +4,7 @@ A reader of the site sees the documentation of each name in the order of the not
 that a notebook exports: the prose speaks of that code, helpers without a documented name included."""
 import ast
 import contextlib
+import functools
 import importlib
 import inspect
 import itertools
@@ -161,12 +162,20 @@ class FoldedSource(processors.Processor):  # type: ignore[misc]
             cell.source = f"#| code-fold: true\n#| code-summary: Source\n{cell.source}"
 
 
+@functools.cache
+def public_names() -> frozenset[str]:
+    "The names of the package that the site documents: those that modules list in `__all__`."
+    listed = (re.search(r"^__all__ = (\[.*?\])", path.read_text(encoding="utf-8"), re.M | re.S) for path in Path("rlm").rglob("*.py"))
+    return frozenset(name for found in listed if found for name in ast.literal_eval(found[1]))
+
+
 def linked(text: str,  # Markdown
            ) -> str:   # the same with links
     "Link the names in backticks that a chapter documents; methods are left to the API reference, helpers and commands to themselves."
     def kept(found: re.Match[str]) -> str:
         page, anchor = found[2], found[3]
-        return found[1] if anchor.startswith("_") or "." in anchor or page.endswith("_cli.html") else found[0]
+        name = found[1].strip("`").partition("(")[0].rpartition(".")[2]
+        return found[1] if name not in public_names() or "." in anchor or page.endswith("_cli.html") else found[0]
 
     site = re.escape(f"{get_config().doc_host}{get_config().doc_baseurl}/")
     return re.sub(rf"\[(`[^`]+`)\]\({site}([^)#]*)#([^)]*)\)", kept, NbdevLookup().linkify(text) or "")

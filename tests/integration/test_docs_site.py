@@ -153,7 +153,7 @@ def small(tmp_path: Path) -> Path:
         name = file.relative_to(tree).as_posix()
         if name.startswith(("nbs/", "rlm/", "docs/")) and file.suffix in (".ipynb", ".py", ".md") and name not in kept:
             file.unlink()
-    for page in ("CONTRIBUTING.md", "CHANGELOG.md"):
+    for page in ("CONTRIBUTING.md", "CHANGELOG.md", "README.ko.md"):
         (tree / page).unlink(missing_ok=True)
     (tree / "rlm" / "__init__.py").write_text('"A small package."\n__version__ = "0"\n', encoding="utf-8")
     cells = [{"cell_type": "markdown", "id": "title", "metadata": {}, "source": ["# Small\n", "> A small site."]}]
