@@ -503,6 +503,20 @@ def test_several_processes_serve_one_store(postgres: str, bare: Path) -> None:
     assert file.returncode and "one process" in file.stderr
 
 
+def test_what_is_asked_often_is_prepared_and_what_cannot_be_is_sent_as_it_is(postgres: str) -> None:
+    with psycopg.connect(postgres, autocommit=True, cursor_factory=psycopg.ClientCursor) as connection:
+        known, cursor, values = database.PreparedStatements(), connection.cursor(), {"a": 3, "b": "x'y"}
+        asked = {"SELECT 7 + %(a)s, '100%%', left(%(b)s, %(a)s)": (10, "100%", "x'y"), "SELECT %(b)s IS NULL, %(a)s": (False, 3)}
+        for n in range(database.ASKED_OFTEN + 1):
+            said = [known.written(cursor, statement, values) for statement in asked]
+            known.prepare(connection)
+            assert [cursor.execute(s).fetchone() for s in said] == list(asked.values()), n
+        assert [s.split()[0] for s in said] == ["EXECUTE", "SELECT"], "the type of what may be NULL is not known"
+        known.planned -= 2 * database.PLANS_S
+        known.prepare(connection)
+        assert cursor.execute(said[0]).fetchone() == (10, "100%", "x'y"), "planned anew"
+
+
 def test_a_write_and_a_block_for_a_prompt_take_few_round_trips(store: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     store.write_many([{"text": text} for text in NOTES])
     store.write("Keeps bees.", pinned=True)

@@ -110,7 +110,7 @@ class PreparedStatements:
             number, name, found = count(1), f"often{len(self.said)}", [p for p in _PLACEHOLDER.findall(statement) if p != "%%"]
             text = _PLACEHOLDER.sub(lambda p, number=number: "%" if p[0] == "%%" else f"${next(number)}", statement)  # type: ignore[misc]
             self.said[statement] = statement
-            with suppress(psycopg.errors.ProgrammingError):  # a placeholder that says nothing of its type: it is sent as it is
+            with suppress(psycopg.ProgrammingError, psycopg.DataError, psycopg.NotSupportedError):  # a placeholder of no certain type
                 connection.execute(f"PREPARE {name} AS {text}".encode())
                 self.said[statement] = f"EXECUTE {name}({', '.join(found)})" if found else f"EXECUTE {name}"
 
