@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['out_option', 'bench_options', 'QUICK_RUNS', 'CLEARLY', 'NEAR', 'NEAR_SHARE', 'bench', 'deliver', 'durability',
            'recall', 'embedding', 'ontology', 'rules', 'learning', 'korean', 'mixed', 'soak', 'postgres', 'choices',
-           'companion', 'supersession', 'year', 'serve', 'tools', 'long_context', 'federation', 'local', 'speed',
-           'graph', 'Agreement', 'compare_reports', 'agreement_table', 'all_']
+           'companion', 'supersession', 'year', 'serve', 'tools', 'long_context', 'model', 'federation', 'local',
+           'speed', 'graph', 'Agreement', 'compare_reports', 'agreement_table', 'all_']
 
 # %% ../../nbs/95_bench/36_cli.ipynb #14c51aa2
 import tempfile
@@ -240,6 +240,27 @@ def long_context(quick: bool, seed: int, out: Path | None, as_json: bool, model:
     from rlm.agent import open_model
     from rlm.bench import long_context as long_texts  # needs the package of the sandbox
     deliver(long_texts.run(None if model is None else open_model(model), seed, quick), out, as_json, strict=not quick)
+
+
+@bench.command(epilog=example("rlm bench model --model scripted:replies.json --questions 5 --ontology skos --log answers.jsonl"))
+@click.option("--model", "name", required=True, help="The language model, like openai:NAME.")
+@click.option("--log", type=click.Path(path_type=Path, dir_okay=False), required=True, callback=_tried,
+              help="The log of the answers; a run that broke off goes on behind its last line.")
+@click.option("--questions", "count", type=click.IntRange(min=1), default=48, show_default=True, help="How many.")
+@click.option("--arm", "arms", type=click.Choice(["none", "packs", "learned", "others", "unrelated"]), multiple=True,
+              help="What it is given, again and again; without any, all of them.")
+@click.option("--ontology", "ontologies", multiple=True, help="A bundled ontology, again and again; without any, all of them.")
+@click.option("--people", type=click.Path(path_type=Path, exists=True, dir_okay=False), multiple=True,
+              help="Questions that people worded about the bundled ontologies, JSON lines.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of everything random.")
+@out_option
+@json_option
+def model(name: str, log: Path, count: int, arms: tuple[str, ...], ontologies: tuple[str, ...], people: tuple[Path, ...],
+          seed: int, out: Path | None, as_json: bool) -> None:
+    "What memory is worth to a language model: the same questions without and with strategies. Hours, and it goes on where it stopped."
+    from rlm.bench import model as asked_models  # needs the packages for ontologies
+    found = asked_models.run(name, log, count, seed, arms or asked_models.ARMS, people, ontologies)
+    deliver(found, out, as_json, strict=False)
 
 
 @bench.command(epilog=example("rlm bench federation --data data --quick --out federation.json"))

@@ -131,6 +131,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (home / "lives.jsonl").write_text(json.dumps(life) + "\n", encoding="utf-8")
     situation = {"split": "dev", "language": "en", "tools": ["memory_stats"], "says": "How many things do you remember?"}
     (home / "situations.jsonl").write_text(json.dumps(situation) + "\n", encoding="utf-8")
+    looks = '```repl\nsearch_entity("term")\nFINAL("I do not know: nothing fits.")\n```'
+    (home / "replies.json").write_text(json.dumps([looks] * 25), encoding="utf-8")
     (home / "data").mkdir()
     shutil.copytree(ROOT / "nbs" / "95_bench" / "results", home / "results")
     for name in ("turns", "turns_late", "nonconflicts", "merges"):

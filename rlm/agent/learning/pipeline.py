@@ -19,11 +19,12 @@ from .extraction import extract_memories
 from .judge import Expectation, extract_trajectory_artifact, is_abstention, judge_trajectory
 from ..loop.budget import Budget, BudgetedModel, require_prices
 from ..loop.loop import rlm_run
-from ..loop.prompt import compose_context
-from ..memory.retrieval import ASKED_BEFORE, StrategyPage, recipes_for, render_strategies
+from ..loop.prompt import compose_context, indented
+from ..memory.retrieval import ASKED_BEFORE, BUDGET, StrategyPage, recipes_for, render_strategies
 from ..memory.linking import LinkedTerm, links_of, named_in
 from ..memory.questions import without_name
-from ..memory.strategy import MOST_EXAMPLES, Judgment, StoredRun, Strategy, StrategyStore, make_item, safe_value
+from ..memory.strategy import MOST_EXAMPLES, Judgment, StoredRun, Strategy, StrategyStore, fill_slots, make_item
+from ..memory.strategy import procedure_of, safe_value, slots_in
 from ..models.base import Model
 from ..ontology import OntologyContext
 from ..tracing.trajectory import GIVEN, CallJournal, JournaledModel, RLMLogger, Trajectory, bounded
@@ -113,6 +114,54 @@ class AgentConfig:
     journal: CallJournal | None = None  # keeps replies until the run has its answer; None: nothing does
 
 # %% ../../../nbs/80_learning/15_pipeline.ipynb #65f5404f
+def retrieve_for(query: str,               # a question
+                 backend: StrategyStore,   # the memory
+                 k: int,                   # number of strategies, at most
+                 ontology: str | None,     # name of its ontology
+                 named: Sequence[LinkedTerm],  # terms that the question names
+                 ) -> list[tuple[Strategy, float]]:
+    "Return the strategies that fit a question, best first, each with its score."
+    spans = [query[n.mention.start:n.mention.end] for n in named]  # as they are written, in the plural too
+    masked, kinds = [*dict.fromkeys([*spans, *(n.mention.text for n in named)])], [n.kinds for n in named]
+    return backend.retrieve(without_name(query, ontology or "", spans), k, ontology=ontology, mentions=masked, kinds=kinds)
+
+
+FILLED = "Filled in for this task; if it asks for this, run the code as it is:\n"
+
+
+def _meant(named: LinkedTerm) -> str:
+    "The short name of the term that is meant, letter by letter if several are called so; empty where it can't be told."
+    every = named.spellings[1::2]
+    exact = [name for name in every if name.rpartition(":")[2] == named.mention.text] or every
+    return exact[0] if len(exact) == 1 else ""
+
+
+def _ready_code(item: Strategy, query: str, named: Sequence[LinkedTerm]) -> str:
+    """A strategy's code with the question's terms in its slots; empty where that is not certain: another number of terms, a name of several
+    terms, two slots whose order its examples do not tell, or a slot for a text or a number."""
+    code = procedure_of(item.content)
+    slots, meant = slots_in(code), [_meant(n) for n in named]
+    terms = [slot for slot in slots if slot.startswith("entity")]
+    swapped = len(terms) > 1 and not all(0 <= e.find("{entity}") < e.find("{entity2}") for e in item.examples)
+    certain = len(terms) == len(named) and not swapped and all(meant)
+    if not slots or {*slots} - {"entity", "entity2", "question"} or not certain:
+        return ""
+    return fill_slots(code, {"question": query, **dict(zip(("entity", "entity2"), meant, strict=False))})
+
+
+def page_filled_in(found: Sequence[tuple[Strategy, float]],  # strategies that fit a question, and how well
+                   query: str,                               # the question
+                   named: Sequence[LinkedTerm],              # terms that it names, in its order
+                   ) -> StrategyPage:
+    "Return the page of strategies for a model that reads: with the question's terms in their slots where it is certain which they are."
+    page = render_strategies(found)
+    text = page.text
+    for item, _ in page.shown:
+        if ready := _ready_code(item, query, named):
+            text = text.replace(f"```repl\n{procedure_of(item.content)}\n", f"{FILLED}```repl\n{ready}\n")
+    return page if len(indented(text)) > BUDGET else page._replace(text=text)
+
+
 def context_for(context: OntologyContext | None,  # an ontology
                 memories: str,                    # the page of strategies
                 advice: str = "",                 # rules that apply, and what is remembered
@@ -230,14 +279,11 @@ def _widened(backend: StrategyStore, taught: Sequence[Strategy]) -> list[Strateg
 # %% ../../../nbs/80_learning/15_pipeline.ipynb #18e8759a
 def _page(task: Task, backend: StrategyStore | None, setting: AgentConfig, ontology: OntologyContext | None,
           named: Sequence[LinkedTerm]) -> StrategyPage:
-    "Retrieve, and what of it there is room for."
+    "Retrieve, and what of it there is room for; filled in for a model that reads."
     if backend is None or not setting.memory_k:
         return render_strategies([])
-    name = ontology.meta.name if ontology else None
-    spans = [task.query[n.mention.start:n.mention.end] for n in named]  # as they are written, in the plural too
-    masked, kinds = [*dict.fromkeys([*spans, *(n.mention.text for n in named)])], [n.kinds for n in named]
-    found = backend.retrieve(without_name(task.query, name or "", spans), setting.memory_k, ontology=name, mentions=masked, kinds=kinds)
-    return render_strategies(found)
+    found = retrieve_for(task.query, backend, setting.memory_k, ontology.meta.name if ontology else None, named)
+    return render_strategies(found) if setting.model.name == "habit" else page_filled_in(found, task.query, named)
 
 
 def _given(task: Task, backend: StrategyStore | None, setting: AgentConfig, ontology: OntologyContext | None,

@@ -8,12 +8,13 @@ __all__ = ['GIVERS', 'RESERVED', 'NO_CODE', 'CUT_OFF', 'LOOK_FIRST', 'MISFIT', '
            'Run', 'go', 'rlm_run']
 
 # %% ../../../nbs/70_agent/26_loop.ipynb #af4cc20f
+import ast
 import json
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial, wraps
 from typing import Any
@@ -43,6 +44,20 @@ class Block:
     closed: bool = True  # its fence is closed; code behind an open fence may be cut off, and is never run
 
 
+def _straightened(code: str) -> str:
+    "Code that can't be read because lines of it begin with one stray space, as small models write them, without that space."
+    try:
+        ast.parse(code)
+    except IndentationError:
+        tried = re.sub(r"^ (?=\S)", "", code, flags=re.M)
+        with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+            ast.parse(tried)
+            return tried
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        pass
+    return code
+
+
 def first_block(reply: str,  # reply of a model
                 ) -> Block:
     "Return the first block of code, and the part of the reply that is kept."
@@ -52,7 +67,7 @@ def first_block(reply: str,  # reply of a model
             code, end, closed = found["code"], found.end(), bool(found["end"])
             if early := re.search(rf"{found['mark']}[ \t]*$", code, re.M):  # closed at the end of a line of code
                 code, end, closed = code[:early.start()], found.start("code") + early.end(), True
-            return Block(textwrap.dedent(code).strip("\n").rstrip(), text[:end], closed)
+            return Block(_straightened(textwrap.dedent(code).strip("\n").rstrip()), text[:end], closed)
     return Block("", text)
 
 # %% ../../../nbs/70_agent/26_loop.ipynb #c03facce

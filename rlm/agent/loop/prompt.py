@@ -16,6 +16,7 @@ import keyword
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -117,11 +118,11 @@ class _Layer:
 
 LAYERS: tuple[_Layer, ...] = (
     _Layer("card", "Sense card of the ontology", 800),
-    _Layer("memories", "Strategies from earlier runs: use one if it fits the task, adapt it if it nearly does, else ignore it", 8_000),
     _Layer("recipes", "Recipes for this ontology", 2_000),
-    _Layer("advice", "Rules that apply, and what is remembered of earlier conversations: name what you go by, as [id]", 3_000),
     _Layer("summary", "Summary of the ontology", 1_500),
-)
+    _Layer("advice", "Rules that apply, and what is remembered of earlier conversations: name what you go by, as [id]", 3_000),
+    _Layer("memories", "Strategies from earlier runs: use one if it fits the task, adapt it if it nearly does, else ignore it", 8_000),
+)  # what is the same for every question about an ontology comes first, so that servers read it from their cache
 CONTEXT_LIMIT = 17_000  # characters that all layers together never exceed, headings and indentation included
 
 
@@ -240,18 +241,15 @@ def task_message(task: str,             # question or task
     quoted = "\n".join(f"> {line}" for line in task.split("\n"))
     listed = "\n".join(data_line(name, value) for name, value in data.items())
     variables = f"\n\nVariables in the sandbox:\n{listed}" if listed else ""
-    return f"Task:\n{quoted}{variables}\n\n{context}".rstrip() + "\n\nWrite the first block."
+    return f"{context}\n\nTask:\n{quoted}{variables}\n\nWrite the first block.".lstrip("\n")
 
 
 def read_task(messages: Sequence[Message],  # messages of a run
               ) -> tuple[str, str]:         # both empty when these are no messages of a run
-    "Return the task, and the context below it, from the messages that a model is given."
+    "Return the task, and the context above it, from the messages that a model is given."
     first = next((m.content for m in messages if m.role == "user"), "")
-    if not first.startswith("Task:\n> "):
-        return "", ""
-    lines = first.split("\n")[1:]
-    end = next((i for i, line in enumerate(lines) if not line.startswith("> ")), len(lines))
-    return "\n".join(line[2:] for line in lines[:end]), "\n".join(lines[end:])
+    context, mark, asked = f"\n\n{first}".partition("\n\nTask:\n")  # lines of the context are indented, so none of them is this one
+    return "\n".join(line[2:] for line in takewhile(lambda line: line.startswith("> "), asked.split("\n"))), context if mark else ""
 
 # %% ../../../nbs/70_agent/25_prompt.ipynb #aba4b7b0
 from collections.abc import Collection
