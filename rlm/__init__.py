@@ -2,11 +2,13 @@
 
 __version__ = "0.1.0"
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rlm.core.errors import RlmError
 
 if TYPE_CHECKING:
+    from rlm import agent as agent
     from rlm.service.memory import Memory
     from rlm.service.remote import connect
 
@@ -14,7 +16,9 @@ __all__ = ["Memory", "RlmError", "__version__", "connect"]
 
 
 def __getattr__(name: str) -> Any:
-    "Import `Memory` or `connect` when it is first asked for: `rlm --help` and `rlm.core` do without numpy and the store."
+    "Import `Memory`, `connect` or `agent` when it is first asked for: `rlm --help` and `rlm.core` do without numpy and the store."
+    if name == "agent":
+        return import_module("rlm.agent")
     if name == "Memory":
         from rlm.service.memory import Memory
         globals()["Memory"] = Memory

@@ -26,6 +26,10 @@ def test_the_package_alone_loads_next_to_nothing() -> None:
     assert not found & {*HEAVY, "numpy", "sqlite3", "tqdm", "logging", "Stemmer"}
 
 
+def test_the_agent_is_there_once_it_is_named() -> None:
+    assert "rlm.agent" in loaded("import rlm; assert callable(rlm.agent.run)")
+
+
 def test_a_memory_is_imported_without_what_only_some_use() -> None:
     found = loaded("from rlm import Memory")
     assert not found & HEAVY.keys(), {name: HEAVY[name] for name in found & HEAVY.keys()}
