@@ -130,6 +130,10 @@ def _nothing_found(source: Source,  # source of the answer
     return _BUILDING if source == "building" else "nothing found"
 
 # %% ../../nbs/90_service/01_results.ipynb #f4cb6b67
+def _too_unlikely(relevance: float) -> str:
+    return f"the best memory answers it with a probability of {relevance:.0%} only (min_score=0 shows it)"
+
+
 def _percent(share: float | None) -> str:
     return "" if share is None else "<1%" if share < 0.005 else f"{share:.0%}"
 
@@ -191,7 +195,7 @@ class SearchResults(Sequence[Hit]):
     def _why(self) -> str:
         if self.refused is None:
             return ""
-        return f": the best memory answers it with a probability of {self.refused:.0%} only (min_score=0 shows it)"
+        return f": {_too_unlikely(self.refused)}"
 
     def _repr_html_(self) -> str:
         where = {"index": "", "building": f": {_BUILDING}"}.get(self.source, f", from {self.source.replace('_', ' ')}")
@@ -279,6 +283,7 @@ class Explanation:
     later: tuple[str, ...] = ()  # texts of later memories that may have taken its place, and are ranked before it
     spellings: Mapping[str, str] = field(default_factory=dict)  # term that no memory has → the one that was looked for, too
     ended_by: MemoryRecord | None = None  # memory that has ended this one; None: it ended by itself, or it has not ended
+    refused: float | None = None  # relevance of the best memory, where it is below the floor and a search returns nothing
 
     @property
     def score(self) -> float:
@@ -296,11 +301,14 @@ class Explanation:
         if not self.parts:
             return "Not found: no word of the query occurs in it or beside it, and its meaning is no nearer than most."
         place, scaled = f"at rank {self.rank}" if self.rank else "below rank 1,000", [c for c in ("user", "type") if f"({c})" in self.parts]
-        found = f"Found {place}, score {self.score:.3g}." + "".join(f" (later: {clip(text, 60)})" for text in self.later)
+        found = f"Found {place}, score {self.score:.3g}."
+        if self.refused is not None:
+            found = f"Not shown: {found[0].lower()}{found[1:-1]}, but {_too_unlikely(self.refused)}."
+        found += "".join(f" (later: {clip(text, 60)})" for text in self.later)
         found += "".join(f" No memory has “{term}”: “{other}” was looked for, too." for term, other in self.spellings.items())
         if not scaled or self.scale == 1:
             return found
-        return f"{found} Words and meaning are little evidence, so {' and '.join(scaled)} count {self.scale:.0%}."
+        return f"{found} Words and meaning are little evidence, so {' and '.join(scaled)} count{'s' * (len(scaled) == 1)} {self.scale:.0%}."
 
     def table(self) -> tuple[list[str], list[list[object]]]:
         "Return headers and rows: each term of the query, how many memories hold it, and its share of the score by column."
@@ -322,7 +330,7 @@ class Explanation:
         return {"query": self.query, "verdict": self.verdict, "rank": self.rank, "score": self.score,
                 "parts": {term: dict(share) for term, share in self.parts.items()},
                 "scale": self.scale, "frequencies": dict(self.frequencies), "held_back_by": list(self.held_back_by),
-                "later": list(self.later),
+                "later": list(self.later), "refused": self.refused,
                 "memory": memory_dict(self.memory)}
 
 # %% ../../nbs/90_service/01_results.ipynb #98e87dc7

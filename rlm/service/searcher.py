@@ -295,7 +295,7 @@ class MemorySearcher:
         "Return why a memory is found, or why not. Raises `NotFound`."
         past = request.filters.as_of is not None
         asked = request if past else self.embed(request, self.index.embedding_model())
-        later, spellings = tuple[str, ...](), dict[str, str]()
+        later, spellings, refused = tuple[str, ...](), dict[str, str](), None
         with self.index.snapshot():
             memory = self.reader.get(id, request.filters.as_of)
             held = tuple(said for said, one in self._single(request.filters)
@@ -309,12 +309,14 @@ class MemorySearcher:
                 linked = [e.dst for e in self.storage.edges([memory.id], self.namespace)
                           if e.relation == LATER and e.src == memory.id and e.weight >= LIKELY]
                 later = tuple(r.text for r in self.storage.get(linked, self.namespace))
-        if not past and asked_facts(request.text):  # what states the fact that is asked for is before all others
-            there = self.search(request, (rank or 0) + _KNOWN).hits
-            rank, parts = next(((h.rank, h.parts) for h in there if h.id == memory.id), (rank, parts))
+        if not past and not held and parts:
+            there = self.search(request, (rank or 0) + _KNOWN)
+            refused = there.refused
+            if asked_facts(request.text):  # what states the fact that is asked for is before all others
+                rank, parts = next(((h.rank, h.parts) for h in there if h.id == memory.id), (rank, parts))
         scale = self.explainer.evidence_scale(parts)
         ended = self.reader.ended_by(id) if held == ("expired",) else None
-        return Explanation(request.text, memory, rank, parts, frequencies, held, scale, later, spellings, ended)
+        return Explanation(request.text, memory, rank, parts, frequencies, held, scale, later, spellings, ended, refused)
 
     def _statistics(self, request: SearchRequest) -> tuple[list[str], TermStatistics, Weights]:
         "Return terms, frequencies and weights for full text. In the past, what was said next to a memory is no part of it."

@@ -158,7 +158,8 @@ def test_a_check_compares_the_words_of_an_index_file_with_the_rows(path: Path, k
         found = read_index(place, {"namespace": "default"})
         assert found is not None
         stamp, arrays = found
-        assert write_index(files, place, {k: stamp[k] for k in ("store", "namespace", "tokeniser")}, stamp["position"], wrong(arrays))
+        own = {k: stamp[k] for k in ("store", "namespace", "tokeniser", "columns")}
+        assert write_index(files, place, own, stamp["position"], wrong(arrays))
         memory.write("one more, which the file does not know")
         [said] = memory.check()
         assert "index file of words of namespace 'default' disagrees with" in said and "--repair" in said

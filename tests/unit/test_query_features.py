@@ -106,6 +106,15 @@ def test_an_answer_of_the_type_stands_above_a_text_without_it(question: str, ans
     ("In case 20 people come, what do I cook?", ""), ("Did I pay 300 euros?", ""), ("Is the train 12:30?", ""), ("Is flight 10am?", ""),
     ("Can I book a room 12 days ahead?", ""), ("915호가 뭐래?", "915"), ("463번 버스 어디 서?", "463"), ("OZ361편 몇 시?", "OZ361"),
     ("주문 4471 언제 와?", "4471"), ("주문 3개 언제 와?", ""), ("회의실 100명 돼?", ""), ("회의실 10시에 돼?", ""),
-    ("영화 10편 봤어?", "")])
+    ("영화 10편 봤어?", ""), (" ".join(f"word{n}" for n in range(100, 300)), "")])
 def test_the_number_by_which_a_question_names_a_thing(question: str, named: str) -> None:
     assert " ".join(features.identifiers_in(question)) == named
+
+
+def test_explain_says_that_a_memory_is_not_shown_for_a_number_that_no_memory_holds() -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        order = memory.write("Order no 4471 ships on Monday.")
+        assert not memory.search("When does order 4472 ship?") and memory.search("When does order 4471 ship?")[0].id == order.id
+        told = memory.explain("When does order 4472 ship?", order.id)
+        assert told.refused == 0.1 and told.verdict.startswith("Not shown: found at rank 1, score") and "min_score=0" in told.verdict
+        assert memory.explain("When does order 4471 ship?", order.id).verdict.startswith("Found at rank 1")

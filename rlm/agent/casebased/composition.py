@@ -401,6 +401,8 @@ def _connected(names: QuestionEntities, text: str, marks: Mapping[str, Link]) ->
         others = set(re.findall(r"[^\W_]+", (m[1] or m[2]).replace(said[0], " "))) - _INDEFINITE
         spoken = " " in marks[said[0]].mention.text  # whole words of a relation, which hardly stand there for another
         return f"FINAL([{_iri(marks, said[0])!r}])\n" if len(others) <= spoken and not any(o.isdigit() for o in others) else ""
+    if len(said) == len(classes) == 1 and re.fullmatch(r"(?:an? |the )?\{c\d\} ?[?.]?", m[1] or ""):
+        return f"FINAL([{_iri(marks, classes[0])!r}])\n"  # how do I model a delegation?
     if len(classes) != 2 or len(said) != len(classes) + len(properties) or len(properties) > 1:
         return ""
     code = _PROPERTY.format(a=_iri(marks, classes[0]), b=_iri(marks, classes[1]))
