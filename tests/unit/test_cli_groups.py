@@ -253,3 +253,20 @@ def test_a_shell_completes_names_without_loading_what_they_do(run: Run) -> None:
     assert "_RLM_COMPLETE" in run("completion", "bash") and "compdef" in run("completion", "zsh") and "rlm" in run("completion", "fish")
     asked = {"_RLM_COMPLETE": "bash_complete", "COMP_WORDS": "rlm me", "COMP_CWORD": "1"}
     assert CliRunner().invoke(main, [], prog_name="rlm", env=asked).output.splitlines() == ["plain,memory"]
+
+
+@pytest.mark.parametrize("deletion", [["delete", "new"], ["forget", "Busan", "--yes"]])
+def test_what_is_current_again_without_a_deleted_memory_is_said(deletion: list[str], run: Run, path: Path) -> None:
+    with Memory(path, embedder="none") as memory:
+        memory.write("I live in Seoul.", id="old")
+        memory.write("I moved to Busan.", id="new")
+        assert memory.get("old").valid_to is not None
+    told = run("memory", *deletion)
+    assert "1 memory deleted." in told and "Current again, as what had ended it is gone: old  I live in Seoul." in told
+
+
+def test_what_is_current_again_is_in_json(run: Run, path: Path) -> None:
+    with Memory(path, embedder="none") as memory:
+        memory.write("I live in Seoul.", id="old")
+        memory.write("I moved to Busan.", id="new")
+    assert json.loads(run("memory", "delete", "new", "--json")) == {"deleted": 1, "current_again": ["old"]}

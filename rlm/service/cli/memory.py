@@ -16,7 +16,7 @@ from rlm.service.cli.common import (Group, context_option, example, options, pri
 from rlm.service.importers import is_kakaotalk, kakaotalk_conversations
 from rlm.service.memory import Memory
 from rlm.service.results import memory_dict
-from rlm.store.records import KINDS, STATUSES, read_count
+from rlm.store.records import KINDS, STATUSES, MemoryRecord, read_count
 
 
 @click.group("memory", cls=Group)
@@ -323,7 +323,13 @@ def delete(memory: Memory, id: tuple[str, ...], erase: bool, force: bool, yes: b
     if erase and not yes:
         texts = [memory.history(one).versions[-1].text for one in id]  # what is not there is said before anything is asked
         click.confirm(f"Erase {f'{len(id)} memories' if len(id) > 1 else repr(clip(texts[0], 60))} for good?", abort=True, err=True)
-    report_deleted(memory, memory.delete(list(id), erase=erase, force=force), erase, as_json)
+    ended = _ended_by(memory, id)
+    report_deleted(memory, memory.delete(list(id), erase=erase, force=force), erase, as_json, ended=ended)
+
+
+def _ended_by(memory: Memory, ids: Sequence[str]) -> list[MemoryRecord]:
+    "The memories that others have ended, which are not among them."
+    return [r for one in ids for r in memory.superseded_by(one) if r.id not in ids]
 
 
 def report_deleted(memory: Memory,  # memory that was deleted from
@@ -331,13 +337,16 @@ def report_deleted(memory: Memory,  # memory that was deleted from
                    erase: bool,     # whether they are out of the file
                    as_json: bool,   # whether JSON is wanted
                    ids: Sequence[str] = (),  # those that a command has chosen
+                   ended: Sequence[MemoryRecord] = (),  # memories that the deleted ones had ended
                    ) -> None:
-    "Print how many memories were deleted or erased, and which copies may still hold their text."
-    copies = memory.copies() if erase else []
+    "Print how many memories were deleted or erased, what is current again without them, and which copies may still hold their text."
+    copies, again = memory.copies() if erase else [], [r for r in ended if memory.get(r.id).valid_to is None]
     if as_json:
-        chosen = {"ids": list(ids)} if ids else {}
+        chosen = ({"ids": list(ids)} if ids else {}) | ({"current_again": [r.id for r in again]} if again else {})
         return print_json(({"erased": count, "copies": list(map(str, copies))} if erase else {"deleted": count}) | chosen)
     click.echo(f"{count} {'memory' if count == 1 else 'memories'} {'erased' if erase else 'deleted'}.")
+    for one in again:
+        click.echo(f"  Current again, as what had ended it is gone: {one.id}  {clip(one.text, 100)}")
     for copy in copies:
         click.echo(f"  A copy made earlier may still hold the text: {copy}")
 
@@ -357,8 +366,9 @@ def forget(memory: Memory, about: str, keep: tuple[str, ...], erase: bool, yes: 
         click.echo("\n".join(f"{r.id}  {clip(r.text, text_width())}" for r in found) or f"Nothing is known about {clip(about)!r}.")
     if found and not yes:
         click.confirm(f"{'Erase' if erase else 'Forget'} {'this' if len(found) == 1 else f'these {len(found)}'}?", abort=True, err=True)
-    count = memory.delete([r.id for r in found], erase=erase) if found else 0
-    report_deleted(memory, count, erase, as_json, [r.id for r in found])
+    ids = [r.id for r in found]
+    ended = _ended_by(memory, ids)
+    report_deleted(memory, memory.delete(ids, erase=erase) if found else 0, erase, as_json, ids, ended)
 
 
 @memory_group.command(epilog=example('rlm memory recall "peanut allergy" -k 3', 'rlm memory recall "치과는 언제 가?" --json'))
