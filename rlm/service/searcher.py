@@ -309,10 +309,11 @@ class MemorySearcher:
                 linked = [e.dst for e in self.storage.edges([memory.id], self.namespace)
                           if e.relation == LATER and e.src == memory.id and e.weight >= LIKELY]
                 later = tuple(r.text for r in self.storage.get(linked, self.namespace))
-        if not past and not held and parts:
+        states = not past and bool(asked_facts(request.text))  # what states the fact that is asked for is before all others
+        if states or not (past or held or not parts):
             there = self.search(request, (rank or 0) + _KNOWN)
-            refused = there.refused
-            if asked_facts(request.text):  # what states the fact that is asked for is before all others
+            refused = None if held else there.refused
+            if states:
                 rank, parts = next(((h.rank, h.parts) for h in there if h.id == memory.id), (rank, parts))
         scale = self.explainer.evidence_scale(parts)
         ended = self.reader.ended_by(id) if held == ("expired",) else None

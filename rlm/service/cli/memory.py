@@ -4,6 +4,7 @@ import io
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import IO, Any
 
 import click
@@ -329,7 +330,11 @@ def delete(memory: Memory, id: tuple[str, ...], erase: bool, force: bool, yes: b
 
 def _ended_by(memory: Memory, ids: Sequence[str]) -> list[MemoryRecord]:
     "The memories that others have ended, which are not among them."
-    return [r for one in ids for r in memory.superseded_by(one) if r.id not in ids]
+    found = list[MemoryRecord]()
+    for one in ids:
+        with suppress(NotFound):  # one that is deleted already, and is to be erased, ends nothing
+            found += [r for r in memory.superseded_by(one) if r.id not in ids]
+    return found
 
 
 def report_deleted(memory: Memory,  # memory that was deleted from
