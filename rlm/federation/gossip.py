@@ -29,7 +29,7 @@ from ..core.guard import INSTRUCTIONS, SECRETS
 from ..core.ids import canonical_json
 from .aggregation import RULES, AggregateResult, Reputation, aggregate
 from .update import DELTA, PrivacyBudget, PrivacyRound, gaussian_noise
-from .update import CLIP, SHAPES, Array, MODELS, FeedbackExample, PolicyUpdate, clip_norm, decode_update, encode_update
+from .update import CLIP, MODELS, SHAPES, Array, FeedbackExample, PolicyUpdate, clip_norm, decode_update, encode_update
 
 # %% ../../nbs/87_federation/07_gossip.ipynb #62a682b8
 _CARD = re.compile(r"([a-z0-9-]{1,64})/([0-9a-f]{64})@(https?://\S{1,200})")

@@ -298,9 +298,10 @@ _JOINED = re.compile(r"(?:which|what) (?:object )?(?:propert(?:y|ies)|relations?
 _APPLIES = re.compile(r"(?:can|could|may) (?:i|you|we|one) use (\{p\d\}) (?:on|with|for|of) (?:an? |the )?(\{c\d\}) ?\??"
                       r"|does (\{p\d\}) apply to (?:an? |the )?(\{c\d\}) ?\??"
                       r"|(\{c\d\}) ?에 ?(\{p\d\}) ?(?:을|를)? ?(?:쓸|사용할|붙일) 수 있(?:어|나|나요|어요|니|습니까)\??")
-_APPLIES_CODE = """stated = [f["value"] for f in describe_entity({property!r}, fact="domain")["items"]]
-domains = [d.split()[0] for s in stated for d in s.strip("()").split(" or ")]
-if domains and " and " not in " ".join(stated):
+_DOMAINS_CODE = """stated = [f["value"] for f in describe_entity({property!r}, fact="domain")["items"]]
+domains = [d.split()[0] for s in stated for d in s.strip("()").split(" or ")] if " and " not in " ".join(stated) else []
+"""
+_APPLIES_CODE = _DOMAINS_CODE + """if domains:
     FINAL({whole!r} in domains or any(relate({whole!r}, d)["is_a"] == "a is a b" for d in domains))
 """
 
@@ -317,12 +318,10 @@ _HAS = re.compile(r"(?:does|do) (?:an? |the )?(\{c\d\}) (?:have|carry) (?:an? |t
                   r"|(\{c\d\}) ?(?:에는|에도|에|은|는|도)? ?(\{p\d\}) ?(?:이|가|은|는|도)? ?있(?:어|나|니|지|는가|는지|습니까)"
                   r"(?:요)?\??"
                   r"|(?P<which>(?:which|what)) (\{c\d\}) (?:has|have|carries|carry) (?:an? |the |any )?(\{p\d\}) ?\??")
-_HAS_CODE = """stated = [f["value"] for f in describe_entity({property!r}, fact="domain")["items"]]
-domains = [d.split()[0] for s in stated for d in s.strip("()").split(" or ")] if " and " not in " ".join(stated) else []
-if any(d == {whole!r} or relate({whole!r}, d)["is_a"] == "a is a b" for d in domains):
+_HAS_CODE = _DOMAINS_CODE + """if any(d == {whole!r} or relate({whole!r}, d)["is_a"] == "a is a b" for d in domains):
     FINAL(True)
 """
-_BEARERS_CODE = _HAS_CODE.partition("if any")[0] + """whole = {whole!r}
+_BEARERS_CODE = _DOMAINS_CODE + """whole = {whole!r}
 below = [d for d in domains if d != whole and relate(d, whole)["is_a"] == "a is a b"]
 if below and len(below) == len(domains):
     FINAL(below)

@@ -14,7 +14,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial, wraps
 from typing import Any
@@ -44,18 +44,19 @@ class Block:
     closed: bool = True  # its fence is closed; code behind an open fence may be cut off, and is never run
 
 
-def _straightened(code: str) -> str:
-    "Code that can't be read because lines of it begin with one stray space, as small models write them, without that space."
+def _syntax_error(code: str) -> Exception | None:
+    "Why Python can't read code; None: it can."
     try:
         ast.parse(code)
-    except IndentationError:
-        tried = re.sub(r"^ (?=\S)", "", code, flags=re.M)
-        with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-            ast.parse(tried)
-            return tried
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        pass
-    return code
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
+        return e
+    return None
+
+
+def _straightened(code: str) -> str:
+    "Code that can't be read because lines of it begin with one stray space, as small models write them, without that space."
+    tried = re.sub(r"^ (?=\S)", "", code, flags=re.M)
+    return tried if isinstance(_syntax_error(code), IndentationError) and _syntax_error(tried) is None else code
 
 
 def first_block(reply: str,  # reply of a model

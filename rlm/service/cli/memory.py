@@ -330,11 +330,11 @@ def delete(memory: Memory, id: tuple[str, ...], erase: bool, force: bool, yes: b
 
 def _ended_by(memory: Memory, ids: Sequence[str]) -> list[MemoryRecord]:
     "The memories that others have ended, which are not among them."
-    found = list[MemoryRecord]()
+    found = dict[str, MemoryRecord]()
     for one in ids:
         with suppress(NotFound):  # one that is deleted already, and is to be erased, ends nothing
-            found += [r for r in memory.superseded_by(one) if r.id not in ids]
-    return found
+            found |= {r.id: r for r in memory.superseded_by(one) if r.id not in ids}
+    return list(found.values())
 
 
 def report_deleted(memory: Memory,  # memory that was deleted from

@@ -42,6 +42,7 @@ LOOK_S = 1.0  # seconds after which a reader asks again whether its namespace we
 BATCH = 200  # statements that are sent at once
 ASKED_OFTEN = 3  # times that a connection has sent a statement when it prepares it
 MOST_PREPARED = 60  # statements that a connection prepares; a plan takes up to 100 kB of the server
+MOST_COUNTED = 2000  # statements whose uses a connection counts
 PLANS_S = 60.0  # seconds after which statements are planned anew: a table may have grown that was empty
 MOST_WAITING = 1 << 18  # characters of statements that wait for the next one that is sent
 _GONE = "SELECT instance FROM moved_namespaces WHERE namespace = %s"  # where a namespace went
@@ -92,6 +93,8 @@ class PreparedStatements:
                 ) -> str:
         "Return a statement with its values written in, or what executes it with these."
         if (said := self.said.get(statement)) is None:
+            if len(self.sent) > MOST_COUNTED:  # statements for so and so many values each have a text of their own
+                self.sent.clear()
             self.sent[statement] += 1
             if self.sent[statement] == ASKED_OFTEN and len(self.said) + len(self.due) < MOST_PREPARED:
                 self.due.append(statement)
@@ -133,20 +136,19 @@ class ServerConnections:
             self.local, self.pid, self.pool = threading.local(), os.getpid(), self.new_pool()
         return getattr(self.local, "state", None)
 
-    def written(self,
-                cursor: Any,     # a cursor of a connection
-                statement: str,  # a statement as psycopg takes it
-                values: Sequence[Any] | Mapping[str, Any],  # for its placeholders
-                ) -> str:
-        "Return a statement that is sent often, with its values."
-        return self.prepared.setdefault(cursor.connection, PreparedStatements()).written(cursor, statement, values)
+    def statements(self,
+                   cursor: Any,  # a cursor of a connection
+                   ) -> PreparedStatements:
+        "Return the prepared statements of a cursor's connection."
+        return self.prepared.setdefault(cursor.connection, PreparedStatements())
 
     def written_out(self,
                     cursor: Any,                     # a cursor of a connection
                     questions: Iterable[Question],  # statements, as the tables write them, with their values
                     ) -> list[str]:
         "Return questions that are sent often, with their values written in, so that they go in one message."
-        return [self.written(cursor, translated(sql), values) for sql, values in questions]
+        known = self.statements(cursor)
+        return [known.written(cursor, translated(sql), values) for sql, values in questions]
 
     def put_back(self,
                  connection: "Connection[Any]",  # a connection that nothing is done with
@@ -621,7 +623,8 @@ class PostgresDatabase:
         statement = translated(sql)
         if state.uncommitted and sql.lstrip().startswith(_WRITES) and "RETURNING" not in sql and ";" not in statement:
             with self._pipeline.cursor(state) as cursor:
-                said = self._server.written(cursor, statement, values) if sql.startswith("INSERT") else cursor.mogrify(statement, values)
+                known = self._server.statements(cursor)
+                said = known.written(cursor, statement, values) if sql.startswith("INSERT") else cursor.mogrify(statement, values)
                 self._pipeline.postpone(state, self.namespace, cursor, said, 1)
             return []
         try:
@@ -665,7 +668,7 @@ class PostgresDatabase:
             part = every[start:start + BATCH]
             with self._pipeline.cursor(state) as cursor:
                 if len(part) == 1 and sql.startswith("INSERT"):
-                    said, number = self._server.written(cursor, statement, part[0]), 1
+                    said, number = self._server.statements(cursor).written(cursor, statement, part[0]), 1
                 elif plain := _PLAIN_INSERT.match(statement):
                     said, number = plain[1] + ", ".join(cursor.mogrify(plain[2], row) for row in part), 1
                 else:
@@ -778,7 +781,7 @@ class PostgresDatabase:
         "Run one statement and return its rows."
         with self._pipeline.cursor(state) as cursor:
             if _BY_NUMBER.search(statement):
-                self._pipeline.send(state, self.namespace, cursor, self._server.written(cursor, statement, values))
+                self._pipeline.send(state, self.namespace, cursor, self._server.statements(cursor).written(cursor, statement, values))
             else:
                 self._pipeline.send(state, self.namespace, cursor, statement, values)
             self._pipeline.count(state, cursor)
