@@ -24,13 +24,14 @@ from .fact_extraction import text_facts
 from ..core.errors import InvalidInput
 from ..core.guard import trust_of
 from ..core.text import clip, split_sentences, tokens
+from ..core.text.normal_form import LazyPattern
 from ..search.explainer import PASSAGE_SIZE, best_passage
 from ..store.records import MemoryRecord
 from ..store.sqlite.facts import Fact
 
 # %% ../../nbs/85_companion/10_composer.ipynb #94d3b563
 TokenCounter = Callable[[str], int]
-_PIECES = re.compile(r"[a-zA-Z]{1,4}|\d{1,3}|[^\W\d_a-zA-Z]|[^\w\s]|_")  # four letters, three digits, or a sign of any script
+_PIECES = LazyPattern(r"[a-zA-Z]{1,4}|\d{1,3}|[^\W\d_a-zA-Z]|[^\w\s]|_")  # four letters, three digits, or a sign of any script
 
 
 def estimate_tokens(text: str,  # text in any language
@@ -326,7 +327,7 @@ def _told_once(found: Sequence[tuple[MemoryRecord, float]], question: str) -> li
     return kept
 
 
-_OF_ASSISTANT = re.compile(  # a question about what an assistant said
+_OF_ASSISTANT = LazyPattern(  # a question about what an assistant said
     r"\byou(?:r|'ve|'d)?\b|(?:추천|설명|제안|조언|말|얘기)해 ?[준줬주]|알려 ?[준줬주]|[너네니]가 ", re.I)
 
 
@@ -345,7 +346,7 @@ def _omission(number: int) -> str:
     return f"({number} more)\n"
 
 # %% ../../nbs/85_companion/10_composer.ipynb #d3c0c83f
-_BLOCK = re.compile(rf'<({FENCE}|rules) note="[^"\n]*">.*?(?:</\1>|\Z)', re.S)  # block of memories or rules, or one cut short
+_BLOCK = LazyPattern(rf'<({FENCE}|rules) note="[^"\n]*">.*?(?:</\1>|\Z)', re.S)  # block of memories or rules, or one cut short
 
 
 def without_block(text: str,        # answer of a model, or words of a person

@@ -12,12 +12,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
+from ..core.text.normal_form import LazyPattern
 from .statement import POSSESSION, Statement, alternatives, english_openings, english_wording, language_data, normal_value, relation_of
 
 # %% ../../nbs/85_companion/02_english.ipynb #fq000007
-_WORD = re.compile(r"[\w'-]+")
-_START = re.compile(r"\b\w{1,4}")
-_LEAD = re.compile(r"(?:\\w\+ )?(?:\(\?:[^()]*\) )*"
+_WORD = LazyPattern(r"[\w'-]+")
+_START = LazyPattern(r"\b\w{1,4}")
+_LEAD = LazyPattern(r"(?:\\w\+ )?(?:\(\?:[^()]*\) )*"
                    r"(?P<word>[a-z]+(?=$| (?!\?))|[a-z]{4,}?(?=[a-z]\?|[^a-z]))")  # first word of a pattern; `want` of `wants?`
 
 
@@ -51,7 +52,7 @@ class Phrases:
     "A pattern that is looked for in a clause in which one of its words may stand."
 
     cues: frozenset[str]  # beginnings of words of which one is in every match
-    pattern: re.Pattern[str]  # phrases in one pattern
+    pattern: LazyPattern  # phrases in one pattern
 
     def search(self,
                text: str,               # a clause or a part of it
@@ -67,7 +68,7 @@ class Words:
 
     cues: frozenset[str]  # beginnings of words of which one is in every text that has one of them
     words: frozenset[str]  # single words
-    patterns: re.Pattern[str]  # phrases, and words of several forms
+    patterns: LazyPattern  # phrases, and words of several forms
 
     def within(self,
                text: str,               # a clause or a part of it
@@ -84,7 +85,7 @@ def read_words(listed: str,        # words and patterns, divided by `|`
     "Return a list of words, those that are patterns compiled."
     entries = _entries(listed)
     return Words(_cues([*entries, *_entries(first.lower())]), frozenset(e for e in entries if e.isalpha()),
-                 re.compile(rf"\b(?:{'|'.join(e for e in entries if not e.isalpha())})\b" + (rf"|^(?:{first})\b" if first else "")))
+                 LazyPattern(rf"\b(?:{'|'.join(e for e in entries if not e.isalpha())})\b" + (rf"|^(?:{first})\b" if first else "")))
 
 # %% ../../nbs/85_companion/02_english.ipynb #e2d19358
 @dataclass(frozen=True)
@@ -92,22 +93,22 @@ class Grammar:
     "The word lists of English, compiled."
 
     verbs: frozenset[str]  # forms of verbs
-    copula: re.Pattern[str]  # a form of *be* at the start of a predicate
+    copula: LazyPattern  # a form of *be* at the start of a predicate
     adverb: "Phrases"  # an adverb that a predicate loses, and the space after it
-    trailing_adverbs: re.Pattern[str]  # adverbs at the end of a subject
+    trailing_adverbs: LazyPattern  # adverbs at the end of a subject
     last_adverbs: frozenset[str]  # the words with which they end
-    opener: re.Pattern[str]  # pattern of what precedes the sentence proper
+    opener: LazyPattern  # pattern of what precedes the sentence proper
     closer: "Phrases"  # phrases that follow it
     unsure: "Words"  # a condition, plan, guess or joke
     reported: "Words"  # somebody else's words
     ended: "Phrases"  # pattern of what is over
-    pronoun: re.Pattern[str]  # a subject that names nothing
-    participle: re.Pattern[str]  # relation and value after *be*: *located in the city of* Brunswick
-    kind: re.Pattern[str]  # relation and value after *be*: *a citizen of* Italy
-    transitive: re.Pattern[str]  # relation and value of another verb: *plays the position of* center
-    stative: re.Pattern[str]  # a relation of one value: *founded by*, *in the city of*, *a citizen of*
-    naming: re.Pattern[str]  # a property of one value, of whatever form that has: *password*, *usual order*
-    several: re.Pattern[str]  # a noun for what one may have several of: *brother*, *client*; not *best friend*, *only son*
+    pronoun: LazyPattern  # a subject that names nothing
+    participle: LazyPattern  # relation and value after *be*: *located in the city of* Brunswick
+    kind: LazyPattern  # relation and value after *be*: *a citizen of* Italy
+    transitive: LazyPattern  # relation and value of another verb: *plays the position of* center
+    stative: LazyPattern  # a relation of one value: *founded by*, *in the city of*, *a citizen of*
+    naming: LazyPattern  # a property of one value, of whatever form that has: *password*, *usual order*
+    several: LazyPattern  # a noun for what one may have several of: *brother*, *client*; not *best friend*, *only son*
 
 # %% ../../nbs/85_companion/02_english.ipynb #b82fee66
 def _forms(verb: str) -> set[str]:
@@ -132,36 +133,36 @@ def grammar() -> Grammar:
         return "|".join(_entries(data[key]))
     naming, usual = "|".join(data["naming"].split()), "|".join(data["usual"].split())
     return Grammar(
-        stative=re.compile(rf"(?:{'|'.join(data['stative'].split())}) (?:by|in|at|on)$|.*\bthe (?:[\w'-]+ ){{1,3}}of$|"
+        stative=LazyPattern(rf"(?:{'|'.join(data['stative'].split())}) (?:by|in|at|on)$|.*\bthe (?:[\w'-]+ ){{1,3}}of$|"
                            r"an? (?:\w+ )?(?:citizen|resident|native|national) of$"),
-        naming=re.compile(rf"(?:.*\b)?(?:{naming})$|(?:{usual}) ", re.I),
-        several=re.compile(rf"(?!(?:{usual}|\w+est) )(?:.*\b)?(?:{'|'.join(data['several'].split())})$", re.I),
+        naming=LazyPattern(rf"(?:.*\b)?(?:{naming})$|(?:{usual}) ", re.I),
+        several=LazyPattern(rf"(?!(?:{usual}|\w+est) )(?:.*\b)?(?:{'|'.join(data['several'].split())})$", re.I),
         verbs=frozenset(words | {w for v in [*data["copulas"], *data["auxiliaries"]] for w in v.split()[:1]}),
-        copula=re.compile(rf"(?:{copula}|'s) (?:being )?"),
-        adverb=Phrases(_cues(data["adverbs"].split()), re.compile(rf"\b{adverb} (?=\w)", re.I)),
-        trailing_adverbs=re.compile(rf"(?:(?:^| )(?:no longer|{adverb}))+$", re.I),
+        copula=LazyPattern(rf"(?:{copula}|'s) (?:being )?"),
+        adverb=Phrases(_cues(data["adverbs"].split()), LazyPattern(rf"\b{adverb} (?=\w)", re.I)),
+        trailing_adverbs=LazyPattern(rf"(?:(?:^| )(?:no longer|{adverb}))+$", re.I),
         last_adverbs=frozenset({"longer", *data["adverbs"].split()}),
-        opener=re.compile(rf"(?:(?:{either('openers')})\b[\s,:;.!—–-]*)+", re.I),
-        closer=Phrases(_cues(_entries(data["closers"])), re.compile(rf"(?:[\s,]+(?:{either('closers')}))+$", re.I)),
+        opener=LazyPattern(rf"(?:(?:{either('openers')})\b[\s,:;.!—–-]*)+", re.I),
+        closer=Phrases(_cues(_entries(data["closers"])), LazyPattern(rf"(?:[\s,]+(?:{either('closers')}))+$", re.I)),
         unsure=read_words(data["unsure"], "If|Maybe|Perhaps|Suppose|Imagine|Would|Could|Should|Might|Whether|Unless|Probably"),
         reported=read_words(data["reported"]),
-        ended=Phrases(_cues(_entries(data["ended"])), re.compile(rf"\b(?:{either('ended')})\b", re.I)),
-        pronoun=re.compile(rf"(?:{'|'.join(data['pronouns'].split())})", re.I),
-        participle=re.compile(rf"(?P<r>(?:[a-z]+(?:ed|en|wn|rn|lt|ld|un|ought|ade|ic|ent|ble|us|"
+        ended=Phrases(_cues(_entries(data["ended"])), LazyPattern(rf"\b(?:{either('ended')})\b", re.I)),
+        pronoun=LazyPattern(rf"(?:{'|'.join(data['pronouns'].split())})", re.I),
+        participle=LazyPattern(rf"(?P<r>(?:[a-z]+(?:ed|en|wn|rn|lt|ld|un|ought|ade|ic|ent|ble|us|"
         rf"ful) )?(?:{prepositions}) (?:{kind})?)(?P<v>.+)$"),
-        kind=re.compile(rf"(?P<r>{kind})(?P<v>.+)$"),
-        transitive=re.compile(rf"(?P<r>[\w']+ (?:(?:up|out|off) )?(?:(?:{prepositions}) )?(?:{kind})?)(?P<v>.+)$"))
+        kind=LazyPattern(rf"(?P<r>{kind})(?P<v>.+)$"),
+        transitive=LazyPattern(rf"(?P<r>[\w']+ (?:(?:up|out|off) )?(?:(?:{prepositions}) )?(?:{kind})?)(?P<v>.+)$"))
 
 # %% ../../nbs/85_companion/02_english.ipynb #c9350e9d
-_SHORT = tuple((ending, re.compile(short), long) for ending, short, long in (
+_SHORT = tuple((ending, LazyPattern(short), long) for ending, short, long in (
     ("'s been", r"'s been\b", " has been"), ("'m", r"\b([Ii])'m\b", r"\1 am"), ("'ve", r"\b([Ii]|[Ww]e|[Tt]hey|[Yy]ou)'ve\b", r"\1 have"),
     ("'re", r"\b([Ww]e|[Tt]hey|[Yy]ou)'re\b", r"\1 are"), ("'s", r"\b([Hh]e|[Ss]he|[Ii]t|[Ww]ho|[Tt]hat)'s\b", r"\1 is"),
     ("n't", r"\b(is|are|was|were|do|does|did|has|have|had)n't\b", r"\1 not"),
     ("'s ", r"(?<=\w)'s (?=(?:\w+ing|\w+ed|not|now|an?|the)\b)", " is ")))
-_PARTS = re.compile(r";| (?:[—–-] |(?:and|but|so) (?=(?:now )?(?:i|i'm|my|he|she|we|they|now)\b))|, "
+_PARTS = LazyPattern(r";| (?:[—–-] |(?:and|but|so) (?=(?:now )?(?:i|i'm|my|he|she|we|they|now)\b))|, "
     r"(?=(?:now )?(?:i|my|they|he|she|it|we|our) )|, (?:and|but|so) (?=(?:(?-i:[A-Z][a-z]+)|(?:the|our) \w+) (?:is|are|was|were|has|"
     r"have|had|can|can't|cannot|does|doesn't|will|won't|\w+s|\w+ed) )", re.I)
-_QUOTED = re.compile(r"[\"“”«»]")
+_QUOTED = LazyPattern(r"[\"“”«»]")
 
 
 def clauses(sentence: str,  # one sentence
@@ -182,19 +183,19 @@ def clauses(sentence: str,  # one sentence
 # %% ../../nbs/85_companion/02_english.ipynb #bd120156
 _BEFORE_NOUN = frozenset({"the", "a", "an", "my", "our", "his", "her", "their", "its", "your", "of", "in", "at", "by", "for", "from", "to",
                           "and", "or", "current", "new", "old", "first", "last", "favourite", "favorite"})
-_RELATIVE = re.compile(r"\b(?:that|which|who|whom|where|whose)\b", re.I)
+_RELATIVE = LazyPattern(r"\b(?:that|which|who|whom|where|whose)\b", re.I)
 _COPULAS = frozenset({"is", "are", "was", "were", "am"})
-_OWN = re.compile(r"(?:my|our)\s+(.+)$", re.I)
-_BE = re.compile(r"(?:is|are|was|were)$")
+_OWN = LazyPattern(r"(?:my|our)\s+(.+)$", re.I)
+_BE = LazyPattern(r"(?:is|are|was|were)$")
 
 
 _LIVING = (r"(?:[a-z][\w-]* )*(?:husband|wife|partner|boyfriend|girlfriend|daughter|son|sister|brother|mum|mom|mother|dad|father|aunt|"
            r"uncle|cousin|niece|nephew|friend|boss|manager|colleague|neighbou?r|assistant|flatmate|roommate|dog|cat|puppy|kitten|baby|twin|kid)s?")
-_PERSON_NAMED = re.compile(rf"{_LIVING} (?P<n>[A-Z][\w-]+(?: [A-Z][\w-]+)?)")  # my daughter Isla
-_THING = re.compile(rf".*'s (?!{_LIVING}$).+")  # *user's locker*, which has no age in years
-_UNTOLD = re.compile(r"(?:his|her|their) ", re.I)  # *Her flight*: whose is not told
-_PRONOUN = re.compile(r"(he|she|it)(?: (?:just|now|actually|recently))?$", re.I)
-_LAST_PRONOUN = re.compile(r"[ ,](?:i|we|you|they|he|she|it)$", re.I)
+_PERSON_NAMED = LazyPattern(rf"{_LIVING} (?P<n>[A-Z][\w-]+(?: [A-Z][\w-]+)?)")  # my daughter Isla
+_THING = LazyPattern(rf".*'s (?!{_LIVING}$).+")  # *user's locker*, which has no age in years
+_UNTOLD = LazyPattern(r"(?:his|her|their) ", re.I)  # *Her flight*: whose is not told
+_PRONOUN = LazyPattern(r"(he|she|it)(?: (?:just|now|actually|recently))?$", re.I)
+_LAST_PRONOUN = LazyPattern(r"[ ,](?:i|we|you|they|he|she|it)$", re.I)
 
 
 def split_clause(clause: str,  # one clause
@@ -248,46 +249,46 @@ def named_subject(words: str,    # the subject as it is written
 # %% ../../nbs/85_companion/02_english.ipynb #505f53de
 _PARTICLES = frozenset({"up", "off", "out", "down", "it", "that", "so", "this", "them", "him", "her", "there", "here", "one"})
 _NO_VALUES = _PARTICLES | {"not"}  # *but the report is not* leaves out what it is not
-_NEGATION = re.compile(r"(?:[\w']+ )?(?:not|never)\b|(?:don't|doesn't|didn't|can't|cannot|won't)\b")
-_NO_LONGER = Phrases(frozenset({"long", "stop"}), re.compile(r"\b(?:no longer|stopped) "))
-_DO_NOT = re.compile(r"(?:(?:do|does|did) not|don't|doesn't|didn't|won't) |(?:do|does|did) (?=\w)")
-_BE_NOT = re.compile(r"(am|is|are|was|were|have|has) (?:not|never) ")
-_NOT_THAT = Phrases(frozenset({"not", "rath", "inst"}), re.compile(r",?\s+(?:and )?(?:not|rather than|instead of)\s+(?P<x>[^,]+)$", re.I))
-_SWAPPED = (re.compile(r"(?:have |has )?(?:switched|changed|moved|swapped|gone|went) (?:(?:my|his|her|their|"
+_NEGATION = LazyPattern(r"(?:[\w']+ )?(?:not|never)\b|(?:don't|doesn't|didn't|can't|cannot|won't)\b")
+_NO_LONGER = Phrases(frozenset({"long", "stop"}), LazyPattern(r"\b(?:no longer|stopped) "))
+_DO_NOT = LazyPattern(r"(?:(?:do|does|did) not|don't|doesn't|didn't|won't) |(?:do|does|did) (?=\w)")
+_BE_NOT = LazyPattern(r"(am|is|are|was|were|have|has) (?:not|never) ")
+_NOT_THAT = Phrases(frozenset({"not", "rath", "inst"}), LazyPattern(r",?\s+(?:and )?(?:not|rather than|instead of)\s+(?P<x>[^,]+)$", re.I))
+_SWAPPED = (LazyPattern(r"(?:have |has )?(?:switched|changed|moved|swapped|gone|went) (?:(?:my|his|her|their|"
     r"the) (?P<r>[\w ]+?) )?from (?P<a>.+?) to (?P<b>.+)$", re.I),
-            re.compile(r"(?:have |has )?(?:replaced|swapped|ditched|dropped|traded) (?:(?:my|the) )?(?P<a>.+?)(?: in)? (?:with|for|"
+            LazyPattern(r"(?:have |has )?(?:replaced|swapped|ditched|dropped|traded) (?:(?:my|the) )?(?P<a>.+?)(?: in)? (?:with|for|"
         r"in favou?r of) (?:(?:an?|the) )?(?P<b>.+)$", re.I))
-_CHANGED = re.compile(r"(?:have |has )?(?:changed|updated) (?:my|his|her|their|the) (?P<r>.+?) to (?P<v>.+)$", re.I)
-_LEFT_JOB = re.compile(r"(?:have |has )?(?:left|quit|resigned from|lost) (?:my|his|her|their|the) (?:old )?(?:job|position|role|"
+_CHANGED = LazyPattern(r"(?:have |has )?(?:changed|updated) (?:my|his|her|their|the) (?P<r>.+?) to (?P<v>.+)$", re.I)
+_LEFT_JOB = LazyPattern(r"(?:have |has )?(?:left|quit|resigned from|lost) (?:my|his|her|their|the) (?:old )?(?:job|position|role|"
     r"post)(?: (?:at|with|in) (?P<v>.+))?$", re.I)
 _MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
 _ONE_OF_MANY = r"(?!(?:an?|some|any|all|one|two|three|\d+|no|another|more) )"  # *sold a Honda* is not the one that is driven
 _SINCE = r"(?:,? (?:because|after|when|since|before|last|this) .*)?$"
-_PARTED_WITH = re.compile(  # *sold the car to Jo*, *gave my piano away*
+_PARTED_WITH = LazyPattern(  # *sold the car to Jo*, *gave my piano away*
     rf"(?:have |has )?(?:(?:sold|given away|gave away|got rid of|threw away|threw out|donated) {_ONE_OF_MANY}(?P<v>.+?)"
     rf"(?: (?:to|on|in (?:\d{{4}}|spring|summer|autumn|winter|(?i:{_MONTHS})))\b.*)?|"
     rf"(?:gave|given|threw) {_ONE_OF_MANY}(?P<w>.+?) (?:away|to (?:my|our|the|an?|[A-Z]).*)){_SINCE}")
-_GAVE_UP = re.compile(
+_GAVE_UP = LazyPattern(
     rf"(?:have |has )?(?:cancelled|canceled|(?:gave|given) up(?: on)?|quit|stopped using|deleted|unsubscribed from) {_ONE_OF_MANY}"
     rf"(?:(?:my|our|the) )?(?:old )?(?P<v>.+?)(?: (?:membership|subscription|contract|account))?{_SINCE}", re.I)
-_BROKE_UP = re.compile(r"(?:(?:(?P<n>[A-Z][a-z]+)|[Mm]y (?:boyfriend|girlfriend|partner|fianc[ée]e?)) and I|[Ww]e)"
+_BROKE_UP = LazyPattern(r"(?:(?:(?P<n>[A-Z][a-z]+)|[Mm]y (?:boyfriend|girlfriend|partner|fianc[ée]e?)) and I|[Ww]e)"
                        r"(?:'ve| have)?(?: just| recently| finally)? (?:broke|broken) up"
                        r"(?: (?:last|this|in|on|a|two|three|\d+|yesterday|recently)\b[^,;]*)?[.! ]*$")
-_RETIRED = re.compile(r"(?:have |has )?retired(?: early)?$")
-_CALLED_OFF = re.compile(r"(?:is|are|was|were|has been|have been|got|will be) (?:cancelled|canceled|called off|scrapped)\b")
+_RETIRED = LazyPattern(r"(?:have |has )?retired(?: early)?$")
+_CALLED_OFF = LazyPattern(r"(?:is|are|was|were|has been|have been|got|will be) (?:cancelled|canceled|called off|scrapped)\b")
 _CHANGE_VERBS = frozenset((  # the first words of what the patterns above and below match
     "have", "has", "left", "quit", "resigned", "lost", "sold", "gave", "got", "threw", "cancelled", "canceled", "stopped", "deleted",
     "changed", "updated", "switched", "moved", "swapped", "gone", "went", "replaced", "ditched", "dropped", "traded", "prefer", "prefers",
     "preferred", "donated", "given", "unsubscribed", "broke", "broken", "retired", "had", "is", "are", "was", "were", "will"))
-_PREFERS = re.compile(r"prefer(?:s|red)? (?P<v>.+?)(?: (?:to|over|rather than|instead of) (?P<w>.+))?$", re.I)
-_COUNT = re.compile(r"(?:have|has)(?: got)? (?P<n>\d+|no|one|two|three|four|five|six|seven|eight|nine|ten) (?P<x>cat|dog|hen|rabbit|fish|"
+_PREFERS = LazyPattern(r"prefer(?:s|red)? (?P<v>.+?)(?: (?:to|over|rather than|instead of) (?P<w>.+))?$", re.I)
+_COUNT = LazyPattern(r"(?:have|has)(?: got)? (?P<n>\d+|no|one|two|three|four|five|six|seven|eight|nine|ten) (?P<x>cat|dog|hen|rabbit|fish|"
     r"kid|child|son|daughter|brother|sister|sibling|grandchild|niece|nephew|bike|car)(?:s|ren)?$", re.I)
-_ALLERGY = re.compile(r"(?:have|has|had)(?: got)? an? (?:severe |bad |mild |strong )?(?P<v>[\w' -]+?) allergy$", re.I)
-_OF = re.compile(r"(?:the )?(?P<r>[\w' -]+?) of (?P<s>.+)$", re.I)
-_GENITIVE = re.compile(r"(?P<s>.+)'s? (?P<r>[^']+)$")
-_DOING, _THE = re.compile(r"\w+ing\b"), re.compile(r"the\b", re.I)
-_QUALITY = re.compile(r"(?:an?|one of|among|not|so|very|really|too|quite|pretty|always|never|\w+ing|like|about)\b")
-_NAME_OR_NUMBER = re.compile(r"(?:the )?(?:[A-Z]|\W*\d|[\"'“‘])|\S*[@/\d]")
+_ALLERGY = LazyPattern(r"(?:have|has|had)(?: got)? an? (?:severe |bad |mild |strong )?(?P<v>[\w' -]+?) allergy$", re.I)
+_OF = LazyPattern(r"(?:the )?(?P<r>[\w' -]+?) of (?P<s>.+)$", re.I)
+_GENITIVE = LazyPattern(r"(?P<s>.+)'s? (?P<r>[^']+)$")
+_DOING, _THE = LazyPattern(r"\w+ing\b"), LazyPattern(r"the\b", re.I)
+_QUALITY = LazyPattern(r"(?:an?|one of|among|not|so|very|really|too|quite|pretty|always|never|\w+ing|like|about)\b")
+_NAME_OR_NUMBER = LazyPattern(r"(?:the )?(?:[A-Z]|\W*\d|[\"'“‘])|\S*[@/\d]")
 
 
 @dataclass(frozen=True)
@@ -323,7 +324,7 @@ def read_predicate(clause: str,     # the whole clause
     return Predicate(words.strip(" ,."), negated and not ended, ended, instead)
 
 # %% ../../nbs/85_companion/02_english.ipynb #9794ff13
-_WEEKDAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\d{1,2}(?::\d\d|(?:st|nd|rd|th)\b| ?[ap]m\b)", re.I)
+_WEEKDAY = LazyPattern(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\d{1,2}(?::\d\d|(?:st|nd|rd|th)\b| ?[ap]m\b)", re.I)
 
 
 def _personal(subject: str, p: Predicate) -> Statement | None:
@@ -384,7 +385,7 @@ def _change(subject: str, p: Predicate) -> Statement | None:
     return None
 
 
-_DAY_OF = re.compile(r"the \d{1,2}(?:st|nd|rd|th) of ", re.I)  # *the 16th of May* is a value, not the 16th of something
+_DAY_OF = LazyPattern(r"the \d{1,2}(?:st|nd|rd|th) of ", re.I)  # *the 16th of May* is a value, not the 16th of something
 
 
 def _by_grammar(subject: str, p: Predicate) -> Statement | None:
@@ -402,10 +403,11 @@ def _by_grammar(subject: str, p: Predicate) -> Statement | None:
         return stated(subject, m["r"], m["v"], bool(g.stative.match(m["r"].strip())))
     if not rest or _DOING.match(rest) or rest.split()[0].lower() in _PARTICLES:
         return None
-    m = _OF.match(subject) or _GENITIVE.match(subject)
+    of = _OF.match(subject)
+    m = of or _GENITIVE.match(subject)
     if m and len(m["r"].split()) <= 5 and len(m["s"].split()) <= 8:
         relation, known = relation_of(m["r"], False, rest)
-        one = known or (_is_named(m["r"], rest) and not (m.re is _GENITIVE and g.several.fullmatch(relation)))
+        one = known or (_is_named(m["r"], rest) and not (of is None and g.several.fullmatch(relation)))
         return stated(m["s"], relation, rest, not many and one)
     definite = _THE.match(subject) is not None
     return stated(subject, "is", rest, definite and not many and _is_named(subject, rest))
@@ -420,24 +422,24 @@ def _is_named(noun: str, value: str) -> bool:
     return bool(grammar().naming.match(noun.removeprefix("The ").removeprefix("the "))) or bool(_NAME_OR_NUMBER.match(value))
 
 # %% ../../nbs/85_companion/02_english.ipynb #a7ff91b0
-_AND_THEN = re.compile(r"(?:,| and| and then|, and) (?=(?:(?:now|also|then) )?(?:bought|got|started|joined|moved|became|"
+_AND_THEN = LazyPattern(r"(?:,| and| and then|, and) (?=(?:(?:now|also|then) )?(?:bought|got|started|joined|moved|became|"
     r"switched|took|work|works|live|lives|am|is|have|has|quit|left|sold) )")
-_TAIL = re.compile(r",? (?:who|whose|which|where|because)\b.*$|"
+_TAIL = LazyPattern(r",? (?:who|whose|which|where|because)\b.*$|"
     r", (?:needs?|has|have|had|is|are|was|or so|in case|since|they|he|she|it)\b.*$")
-_GIVEN_NAME = re.compile(r"[A-Z][a-z]+(?<!ish)(?<!an)(?<!ese)(?<!ic)(?<!ist)(?<!im)(?<!ch)(?<!er)(?<!day)")
-_VERB_FIRST = re.compile(r"(?:is|are|was|were|am|has|have|had)\b")
-_AND_ALSO = re.compile(_AND_THEN.pattern.replace("(?:,| and", "(?: and", 1))  # *a Rohde, bought second-hand* is one statement
-_PAST_STATE = re.compile(r"(?:was|were|lived|worked|studied|owned|drove|spoke|wore|dated|taught|earned|weighed|smoked|stayed|resided) ")
-_STATE = re.compile(r"(?:married|engaged|employed|based|allergic|addicted|used) (?:to|at|by|in)\b")  # states that may be over
-_ANOTHERS = re.compile(r"(?:his|her|their|your|[A-Z]?\w+'s) ")
-_ROLE_AT = re.compile(r"(?P<o>.+?) (?:at (?:the )?|(?:for|with) (?:the )?(?=[A-Z]))(?P<e>.+)$")  # *paramedic for Nova Health*
+_GIVEN_NAME = LazyPattern(r"[A-Z][a-z]+(?<!ish)(?<!an)(?<!ese)(?<!ic)(?<!ist)(?<!im)(?<!ch)(?<!er)(?<!day)")
+_VERB_FIRST = LazyPattern(r"(?:is|are|was|were|am|has|have|had)\b")
+_AND_ALSO = LazyPattern(_AND_THEN.pattern.replace("(?:,| and", "(?: and", 1))  # *a Rohde, bought second-hand* is one statement
+_PAST_STATE = LazyPattern(r"(?:was|were|lived|worked|studied|owned|drove|spoke|wore|dated|taught|earned|weighed|smoked|stayed|resided) ")
+_STATE = LazyPattern(r"(?:married|engaged|employed|based|allergic|addicted|used) (?:to|at|by|in)\b")  # states that may be over
+_ANOTHERS = LazyPattern(r"(?:his|her|their|your|[A-Z]?\w+'s) ")
+_ROLE_AT = LazyPattern(r"(?P<o>.+?) (?:at (?:the )?|(?:for|with) (?:the )?(?=[A-Z]))(?P<e>.+)$")  # *paramedic for Nova Health*
 _HABITS = {"smoke": "smoking", "vape": "vaping", "drink": "drinking", "drive": "driving", "run": "running", "jog": "jogging",
            "meditate": "meditating"}  # verbs of what somebody does without an object, with their nouns
-_HABIT = re.compile(  # *smoke*, *smokes a pack a day*; not *drinks tea*
+_HABIT = LazyPattern(  # *smoke*, *smokes a pack a day*; not *drinks tea*
     rf"(?P<h>{'|'.join(_HABITS)})s?(?: (?:an? (?:pack|lot|bit|little)|\d+|every|each|daily|twice|once|on |in the|at |sometimes|"
     r"occasionally|regularly|most)\b.*)?$")
-_HABIT_NOUN = re.compile(rf"(?:have |has )?(?P<h>{'|'.join(_HABITS.values())})(?: (?:in|last|this|at|on|when|after|because)\b.*)?$")
-_CALL_ME = re.compile(r"(?:(?:please|just|you can) )*call me (?P<v>.+)$", re.I)
+_HABIT_NOUN = LazyPattern(rf"(?:have |has )?(?P<h>{'|'.join(_HABITS.values())})(?: (?:in|last|this|at|on|when|after|because)\b.*)?$")
+_CALL_ME = LazyPattern(r"(?:(?:please|just|you can) )*call me (?P<v>.+)$", re.I)
 
 
 def _is_over(subject: str, speaker: str, p: Predicate) -> bool:
@@ -490,7 +492,7 @@ def english_statements(sentence: str,          # one sentence
     return out
 
 # %% ../../nbs/85_companion/02_english.ipynb #sp000002
-_LETTERS = re.compile(r"\w+")
+_LETTERS = LazyPattern(r"\w+")
 _CORRECT = "correction no actually wait sorry oops mean meant"  # words of which one begins a correction of a bare value
 
 

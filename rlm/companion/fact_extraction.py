@@ -16,14 +16,15 @@ from .english import english_statements
 from .korean import asked_of_near, asks_of_self, kin_subjects, statements_about
 from .statement import Statement, language_data, relation_of
 from ..core.text import split_sentences
+from ..core.text.normal_form import LazyPattern
 
 # %% ../../nbs/85_companion/04_fact_extraction.ipynb #a9a4df45
 MOST_CHARACTERS = 1_000  # length of the longest text that is read for facts: a document says more than its sentences do one by one
 
 # %% ../../nbs/85_companion/04_fact_extraction.ipynb #fcbb4f38
-_HANGUL = re.compile("[가-힣]")
+_HANGUL = LazyPattern("[가-힣]")
 _PLACED = ("residence", "employer", "occupation")  # relations of a person's place in the world
-_USER_TOLD = re.compile(r"(?:사용자|유저)(?:(?P<of>의)|는|가|께서는) ")  # how a model notes what is true of the person
+_USER_TOLD = LazyPattern(r"(?:사용자|유저)(?:(?P<of>의)|는|가|께서는) ")  # how a model notes what is true of the person
 
 
 @cache
@@ -54,25 +55,25 @@ def placed(statement: Statement,  # a statement as the grammar has read it
 _VALUE = r"(?:an? |the |on |at |in )?(?P<{}>[^,;.!?]{{1,40}}?)"  # a value, its article or preposition apart
 _THAT_ONE = r"(?:(?:she|he|it|they|that)(?: is| are| was| were|['’]s|['’]re) (?:actually )?)"
 _WAIT = r"^(?:(?:no|actually|sorry|wait|oops|correction|i mean|i meant)[,:.!]? +)*"
-_CORRECTIONS = tuple(re.compile(pattern, re.I) for pattern in (
+_CORRECTIONS = tuple(LazyPattern(pattern, re.I) for pattern in (
     rf"{_WAIT}(?:(?:she|he|it|they|that) (?:is|are|was|were)(?: not|n['’]t) |{_THAT_ONE}?not ){_VALUE.format('old')}"
     rf"(?:,? but |[,;] ?|\. ?){_THAT_ONE}?{_VALUE.format('new')}[.!]*$",
     rf"{_WAIT}{_THAT_ONE}?{_VALUE.format('new')}, not {_VALUE.format('old')}[.!]*$",
     r"^(?:(?:아니|아냐|아니야|아니요|참|아 참|정정)[,:. ]+)*(?:(?:걔|얘|쟤|그녀|그분|그 사람|그거|그건|그게)[는은가이]? ?)?"
     r"(?P<old>[^,.]{1,20}?)[이가]? ?(?:말고|아니라|아니고) (?P<new>[^,.]{1,20}?)(?:이야|야|예요|이에요|입니다|임|였어)?[.!~ㅋㅎ ]*$"))
-_DENIED_FIRST = re.compile(r"(?:(?:no|actually|sorry|wait)[,.! ]+)?not (?P<x>[^,.;]{1,30}?), (?:but )?(?=\w)|"
+_DENIED_FIRST = LazyPattern(r"(?:(?:no|actually|sorry|wait)[,.! ]+)?not (?P<x>[^,.;]{1,30}?), (?:but )?(?=\w)|"
                            r"(?:(?:아니|참|아)[,.! ]+)?(?P<y>[^,.]{1,20}?)[이가]? ?(?:아니라|아니고)[, ]+(?=[가-힣])", re.I)
-_OWN_FIRST = re.compile(r"(?:i|my|our|we|내|나|난|제|저|전|우리)(?:['’\w]{0,2}) ", re.I)
+_OWN_FIRST = LazyPattern(r"(?:i|my|our|we|내|나|난|제|저|전|우리)(?:['’\w]{0,2}) ", re.I)
 _MOMENT = (r"(?:\d{1,2}:\d\d(?: ?[ap]\.?m)?|\d{1,2} ?(?:[ap]\.?m|o'clock)|noon|midnight)\b|(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|"
            r"(?:오전 ?|오후 ?|저녁 ?)?\d{1,2}시(?: ?\d{1,2}분| ?반)?|[월화수목금토일]요일")
 _AMOUNT = r"[$€£₩] ?\d[\d,.]*\d|\d[\d,.]* ?(?:dollars|euros|pounds|won|kilos?|kg|만 ?원|원)(?!\w)"
-_PLAIN = tuple(re.compile(pattern, re.I) for pattern in (_MOMENT, _AMOUNT))  # forms of values by which it is clear what a bare one is of
-_BARE = re.compile(  # *Correction: 9:40*, *No wait, it was right before: 7:15*, `아니 수요일이야`
+_PLAIN = tuple(LazyPattern(pattern, re.I) for pattern in (_MOMENT, _AMOUNT))  # forms of values by which it is clear what a bare one is of
+_BARE = LazyPattern(  # *Correction: 9:40*, *No wait, it was right before: 7:15*, `아니 수요일이야`
     rf"^(?:(?:no|actually|sorry|wait|oops|correction|i mean|i meant|아니|아냐|아니야|아니요|참|아 참|정정)[,:.! ]+)+(?:{_THAT_ONE}|it is )?"
     rf"(?:right (?:before|the first time)|as before)?[,: ]*(?:at |on )?(?P<new>{_MOMENT}|{_AMOUNT})"
     r"(?: (?:was|is) (?:right|correct)(?: after all)?|이야|야|예요|이에요|입니다|임|이 맞아|가 맞아)?[.!~ㅋㅎ ]*$", re.I)
-_CORRECTING = re.compile(r"(?:no|actually|sorry|wait|oops|correction|i mean|i meant|아니|아냐|아니야|참|아 참|정정)\b[,:.!]? ", re.I)
-_DENIES = re.compile("n[o'’]t|말고|아니", re.I)
+_CORRECTING = LazyPattern(r"(?:no|actually|sorry|wait|oops|correction|i mean|i meant|아니|아냐|아니야|참|아 참|정정)\b[,:.!]? ", re.I)
+_DENIES = LazyPattern("n[o'’]t|말고|아니", re.I)
 _THOSE = frozenset(["걔", "얘", "쟤", "그녀", "그분", "그거", "he", "she", "it"])  # pronouns, which name no subject by themselves
 
 
@@ -151,26 +152,26 @@ def text_facts(text: str,              # words of a memory
     return TextFacts(tuple(out), whole and bool(out))
 
 # %% ../../nbs/85_companion/04_fact_extraction.ipynb #f471c930
-_OWNED = re.compile(r"\b(?:my|our) ((?:[\w-]+ )?[\w-]+)|(?:^| )(?:내|제|나의|저의|우리) ([가-힣]+(?: [가-힣]+)?)", re.I)
-_PARTICLE = re.compile(r"(?<=[가-힣])(?:이었|였|이|가|은|는|을|를|도|야|(?<=[이였었])지|뭐|더라)+$")
+_OWNED = LazyPattern(r"\b(?:my|our) ((?:[\w-]+ )?[\w-]+)|(?:^| )(?:내|제|나의|저의|우리) ([가-힣]+(?: [가-힣]+)?)", re.I)
+_PARTICLE = LazyPattern(r"(?<=[가-힣])(?:이었|였|이|가|은|는|을|를|도|야|(?<=[이였었])지|뭐|더라)+$")
 _ASKED = (  # relations that a verb names
-    ("residence", re.compile(r"\b(?:where|(?:what|which) (?:city|town|country))\b.*\b(?:do|did|am|are) (?:i|we)\b.*\b(?:live|living|based)"
+    ("residence", LazyPattern(r"\b(?:where|(?:what|which) (?:city|town|country))\b.*\b(?:do|did|am|are) (?:i|we)\b.*\b(?:live|living|based)"
                              r"\b|어디.{0,6}(?:살|거주)|사는 (?:곳|데|동네)|(?:^|우리 ?|내 )집(?:은|이)? 어디", re.I)),
-    ("employer", re.compile(r"\b(?:where|who)\b.*\b(?:do|did|am|are) (?:i|we)\b.*\bwork|"
+    ("employer", LazyPattern(r"\b(?:where|who)\b.*\b(?:do|did|am|are) (?:i|we)\b.*\bwork|"
                             r"(?:어디|(?:무슨|어느) (?:회사|직장)).{0,6}(?:다니|다녀|일해|일하|근무)|다니는 (?:곳|데|회사)", re.I)),
-    ("occupation", re.compile(r"\bwhat do i do\b(?! (?:if|when|about|with|to)\b)|\bmy (?:job|occupation)\b|"
+    ("occupation", LazyPattern(r"\bwhat do i do\b(?! (?:if|when|about|with|to)\b)|\bmy (?:job|occupation)\b|"
                               r"(?:내|제|나|저).{0,8}무슨 ?일", re.I)))
 
 
-_OF_SELF = re.compile(r"\b(?:(?:do|did|am|are) (?:i|we)|my (?:job|occupation))\b", re.I)  # what every one of these has in English
+_OF_SELF = LazyPattern(r"\b(?:(?:do|did|am|are) (?:i|we)|my (?:job|occupation))\b", re.I)  # what every one of these has in English
 
 
-_ASKED_ALONE = re.compile(r"^(?:(?:what|who|when|where)(?:'s|’s| is| are) |(?=\w+ [\w-]+[ ?]*$))(?:my|our) "
+_ASKED_ALONE = LazyPattern(r"^(?:(?:what|who|when|where)(?:'s|’s| is| are) |(?=\w+ [\w-]+[ ?]*$))(?:my|our) "
                           r"((?:[\w-]+ )?[\w-]+?)(?: now| again| called)?[ ?]*$|"
                           r"^(?:내|제|나의|저의|우리) ([가-힣]+(?: [가-힣]+)?) ?(?:뭐|언제|어디|누구|몇|무엇|얼마)[가-힣 ]*[ ?]*$", re.I)
 
 
-_THE_USER = tuple((re.compile(pattern, re.I), own) for pattern, own in (  # a model's words for the person that it asks about
+_THE_USER = tuple((LazyPattern(pattern, re.I), own) for pattern, own in (  # a model's words for the person that it asks about
     (r"\b(?:the )?user['’]s\b", "my"), (r"\bdo(?:es)? (?:the )?user\b", "do I"), (r"\bis (?:the )?user\b", "am I"),
     (r"\bwhere (?:the )?user (live|work)s\b", r"where do I \1"), (r"^(?:the )?user(?= \w+$)", "my"),
     (r"사용자의(?= )", "내"), (r"사용자(?:는|가|께서는)?(?= )", "나")))
@@ -201,14 +202,14 @@ def asked_relations(question: str,  # questions that are asked
 _WHO_EN = r"\b[Ww]here (?:does|do|did|is|are|was|were) (my [a-z ]+?|[A-Z][\w'-]*(?: [A-Z][\w'-]*)?) (?:(?:now|currently) )?"
 _WHO_KO = r"^((?:우리 |내 |제 )?[가-힣]{2,}?)(?:는|은|이|가)? (?:지금 |요즘 )?어디(?:에|에서|서)? ?"
 _ASKED_OF = (  # where somebody else lives or works, and as what
-    ("residence", re.compile(rf"{_WHO_EN}(?:live|living|based|staying)\b|{_WHO_KO}(?:살|사는|사니|사세|거주)")),
-    ("employer", re.compile(rf"{_WHO_EN}work(?:ing)?\b|{_WHO_KO}(?:다니|다녀|일하|일해|근무)")),
-    ("occupation", re.compile(r"\b[Ww]hat (?:does|do) (my [a-z ]+?|[A-Z][\w'-]*) do(?: for (?:a living|work))?[ ?]*$")))
-_OF_OTHERS = re.compile("here (?:d|is|are|w)|hat do|[가-힣]")  # what every one of these has
-_OF_WHOM = re.compile(r"^[Ww](?:hat|ho|hen)(?:'s|’s| is| was) ((?:my|our) [a-z-]+(?: [a-z-]+)??|[A-Z]\w+)(?:'s|’s) "
+    ("residence", LazyPattern(rf"{_WHO_EN}(?:live|living|based|staying)\b|{_WHO_KO}(?:살|사는|사니|사세|거주)")),
+    ("employer", LazyPattern(rf"{_WHO_EN}work(?:ing)?\b|{_WHO_KO}(?:다니|다녀|일하|일해|근무)")),
+    ("occupation", LazyPattern(r"\b[Ww]hat (?:does|do) (my [a-z ]+?|[A-Z][\w'-]*) do(?: for (?:a living|work))?[ ?]*$")))
+_OF_OTHERS = LazyPattern("here (?:d|is|are|w)|hat do|[가-힣]")  # what every one of these has
+_OF_WHOM = LazyPattern(r"^[Ww](?:hat|ho|hen)(?:'s|’s| is| was) ((?:my|our) [a-z-]+(?: [a-z-]+)??|[A-Z]\w+)(?:'s|’s) "
                       r"([a-z-]+(?: [a-z-]+)?)(?: again| now)?[ ?]*$")  # the property of somebody else
-_MINE = re.compile(r"^(?:my|our|우리|내|제) ")
-_IN_A_YEAR = re.compile(r" (?:back )?in (?:[A-Z][a-z]+ )?(?:19|20)\d\d(?=[ ?]*$)|^(?:(?:19|20)\d\d년(?: ?\d{1,2}월)?(?:에는?|엔)? )")
+_MINE = LazyPattern(r"^(?:my|our|우리|내|제) ")
+_IN_A_YEAR = LazyPattern(r" (?:back )?in (?:[A-Z][a-z]+ )?(?:19|20)\d\d(?=[ ?]*$)|^(?:(?:19|20)\d\d년(?: ?\d{1,2}월)?(?:에는?|엔)? )")
 
 
 def asked_facts(question: str,  # questions that are asked
@@ -284,7 +285,7 @@ def turn_batches(turns: Sequence[NumberedTurn],  # turns in order
         yield batch
 
 # %% ../../nbs/85_companion/04_fact_extraction.ipynb #5230b396
-_NUMBER, _NAME = re.compile(r"\d+"), re.compile(r"(?<=\w )[A-Z][\w']+")
+_NUMBER, _NAME = LazyPattern(r"\d+"), LazyPattern(r"(?<=\w )[A-Z][\w']+")
 HALF, MOST_WORDS = 0.5, 0.75  # share of a sentence's terms that must have been said: where a fact of it was, and where it has none
 
 

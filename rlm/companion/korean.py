@@ -12,55 +12,56 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from ..core.text.normal_form import LazyPattern
 from .statement import POSSESSION, Statement, SyllablePattern, korean_wordings, language_data, normal_value, relation_of
 
 # %% ../../nbs/85_companion/03_korean.ipynb #ea472358
 _DAY = r"(?:(?:다음|이번) ?주 )?[월화수목금토일]요일|(?:\d+월 ?)?\d+일(?: [월화수목금토일]요일)?|\d+월|내일|모레"
 _HOUR = (r"(?:(?:오전|오후|아침|저녁|밤) ?)?(?:\d{1,2}|한|두|세|네|다섯|여섯|일곱|여덟|아홉|열|열한|열두) ?시"
          r"(?: ?\d{1,2}분| ?반)?")
-_MOMENT = re.compile(rf"(?:{_DAY})(?: (?:{_HOUR}))?|{_HOUR}")
+_MOMENT = LazyPattern(rf"(?:{_DAY})(?: (?:{_HOUR}))?|{_HOUR}")
 
 
 _TITLE = "(?:씨|선생|쌤|주임|대리|과장|차장|부장|팀장|실장|이사|상무|전무|사장|교수|원장|소장)님?"
-_LAST_MOMENT = re.compile(rf"(?:^| )(?P<m>{_MOMENT.pattern})$")
+_LAST_MOMENT = LazyPattern(rf"(?:^| )(?P<m>{_MOMENT.pattern})$")
 
 
 @dataclass(frozen=True)
 class Particles:
     "The word lists of Korean, compiled."
 
-    myself: re.Pattern[str]  # the speaker as the topic
-    mine: re.Pattern[str]  # pattern of a topic that is the speaker's
-    own: re.Pattern[str]  # a noun with the speaker's possessive before it
-    owned: re.Pattern[str]  # pattern of a topic that is another's: `프랑스의 수도는`
-    topic: re.Pattern[str]  # anything else as the topic
-    naming: re.Pattern[str]  # a topic that has one value: `와이파이 비밀번호`
-    closer: re.Pattern[str]  # pattern of what follows a correction: `, 잘못 말했어`
-    profession: re.Pattern[str]  # pattern of professions
-    opener: re.Pattern[str]  # pattern of what precedes the sentence proper
-    adverb: re.Pattern[str]  # pattern of what stands before a value
-    unsure: re.Pattern[str]  # a condition, plan, guess or joke
-    reported: re.Pattern[str]  # somebody else's words
-    question: re.Pattern[str]  # pattern of the end of a question
-    ended: re.Pattern[str]  # pattern of what is over
-    past: re.Pattern[str]  # pattern of what was so before
-    degree: re.Pattern[str]  # pattern of what stands after a value and is none of it
-    whole: re.Pattern[str]  # pattern of a noun that ends like a particle: `오이`
-    near: re.Pattern[str]  # someone near to the speaker, of whom nothing else is said: `엄마`
-    property_of: re.Pattern[str]  # a property of someone near: `아들 이름`
-    ours: re.Pattern[str]  # a possessive that is written with the noun or names the house: `울엄마`, `우리집 강아지`
-    property: re.Pattern[str]  # a property that is named alone: `이름`
-    possessed: re.Pattern[str]  # a property of someone, or someone near to them, as the topic: `지은이 생일은`, `민수 어머님은`
-    near_bare: re.Pattern[str]  # someone near without a particle, and a predicate that honours: `엄마 대구로 이사하셨어`
-    mine_bare: re.Pattern[str]  # a property of the speaker, or of someone near, without a particle: `내 생일 10월 4일이야`
-    near_asked: re.Pattern[str]  # a question for a property of someone: `울엄마 성함이 뭐더라?`, `지은이 생일 언제야`, `내생일언제야`
+    myself: LazyPattern  # the speaker as the topic
+    mine: LazyPattern  # pattern of a topic that is the speaker's
+    own: LazyPattern  # a noun with the speaker's possessive before it
+    owned: LazyPattern  # pattern of a topic that is another's: `프랑스의 수도는`
+    topic: LazyPattern  # anything else as the topic
+    naming: LazyPattern  # a topic that has one value: `와이파이 비밀번호`
+    closer: LazyPattern  # pattern of what follows a correction: `, 잘못 말했어`
+    profession: LazyPattern  # pattern of professions
+    opener: LazyPattern  # pattern of what precedes the sentence proper
+    adverb: LazyPattern  # pattern of what stands before a value
+    unsure: LazyPattern  # a condition, plan, guess or joke
+    reported: LazyPattern  # somebody else's words
+    question: LazyPattern  # pattern of the end of a question
+    ended: LazyPattern  # pattern of what is over
+    past: LazyPattern  # pattern of what was so before
+    degree: LazyPattern  # pattern of what stands after a value and is none of it
+    whole: LazyPattern  # pattern of a noun that ends like a particle: `오이`
+    near: LazyPattern  # someone near to the speaker, of whom nothing else is said: `엄마`
+    property_of: LazyPattern  # a property of someone near: `아들 이름`
+    ours: LazyPattern  # a possessive that is written with the noun or names the house: `울엄마`, `우리집 강아지`
+    property: LazyPattern  # a property that is named alone: `이름`
+    possessed: LazyPattern  # a property of someone, or someone near to them, as the topic: `지은이 생일은`, `민수 어머님은`
+    near_bare: LazyPattern  # someone near without a particle, and a predicate that honours: `엄마 대구로 이사하셨어`
+    mine_bare: LazyPattern  # a property of the speaker, or of someone near, without a particle: `내 생일 10월 4일이야`
+    near_asked: LazyPattern  # a question for a property of someone: `울엄마 성함이 뭐더라?`, `지은이 생일 언제야`, `내생일언제야`
     near_topic: str  # beginning of a question about someone near, as a pattern
-    property_topic: re.Pattern[str]  # a property as a second topic: `딸은 생일이`
-    noted: re.Pattern[str]  # a property and its value, nothing else: `월세 90만원`, `직급 과장`
-    object_first: re.Pattern[str]  # a verb alone, whose topic is what it takes: `커피는 안 마셔`
-    near_first: re.Pattern[str]  # someone near without a particle, before what is said: `누나 부산으로`
-    booked: re.Pattern[str]  # a moment for something: `화요일 3시에 치과 예약했어`, `치과 예약 화요일 3시로 잡았어`
-    event: re.Pattern[str]  # event with a time, without a particle: `치과 예약 화요일 3시야`
+    property_topic: LazyPattern  # a property as a second topic: `딸은 생일이`
+    noted: LazyPattern  # a property and its value, nothing else: `월세 90만원`, `직급 과장`
+    object_first: LazyPattern  # a verb alone, whose topic is what it takes: `커피는 안 마셔`
+    near_first: LazyPattern  # someone near without a particle, before what is said: `누나 부산으로`
+    booked: LazyPattern  # a moment for something: `화요일 3시에 치과 예약했어`, `치과 예약 화요일 3시로 잡았어`
+    event: LazyPattern  # event with a time, without a particle: `치과 예약 화요일 3시야`
 
 # %% ../../nbs/85_companion/03_korean.ipynb #765f56bf
 @cache
@@ -80,55 +81,55 @@ def particles() -> Particles:
     nouns = data["properties"]
     opener = re.sub(r"\|\s+", "|", data["openers"]) + "|" + data["adverbs"]
     return Particles(
-        myself=re.compile(rf"(?:{'|'.join(sorted(data['self'], key=len, reverse=True))})(?= )"),
-        mine=re.compile(rf"(?:(?:나는|난|저는|전) )?(?:{mine}) (?P<r>(?:[^ ]+ ){{0,2}}?[^ ]+?)(?:은|는|이|가|도|을|를) "),
-        own=re.compile(rf"(?:{mine}) (?P<x>.+)$"),
-        owned=re.compile(r"(?P<s>(?:[^ ]+ ){0,3}?[^ ]+?)(?<![회강논협합])의 (?P<r>(?:[^ ]+ ){0,2}?[^ ]+?)(?:은|는|이|가|을|를) "),
-        topic=re.compile(rf"(?P<s>(?:[^ ]+ ){{0,3}}?(?!(?:{data['no_particle']}) )[^ ]+?)(?:은|는|이|가) "),
-        naming=re.compile(rf"(?:.* )?(?:{data['naming']})"), closer=re.compile(rf"[\s,]+(?:{data['closers']})$"),
-        profession=re.compile(rf"(?:[^ ]+ )?[^ ]*(?:{data['professions']})"),
-        opener=re.compile(rf"(?:(?:{opener})[,.!:~]*\s+)+"), adverb=re.compile(rf"^(?:{data['adverbs']}) "),
-        unsure=re.compile(data["unsure"]), reported=re.compile(data["reported"]), question=re.compile(data["questions"]),
-        ended=re.compile(data["ended"]), past=re.compile(data["past"]), degree=re.compile(rf" (?:{data['degree']})$"),
-        whole=re.compile(rf"(?:.*[^가-힣])?[가-힣]*?(?:{'|'.join(w for w in data['no_particle'].split('|') if len(w) > 1)})"),
-        near=re.compile(rf"(?:{near})"), property_of=re.compile(rf"(?P<s>{near}) (?P<r>{nouns})"),
-        ours=re.compile(rf"(?:울 ?|우리 ?집 ?)(?=(?:{near}) )"), property=re.compile(nouns), possessed=re.compile(
+        myself=LazyPattern(rf"(?:{'|'.join(sorted(data['self'], key=len, reverse=True))})(?= )"),
+        mine=LazyPattern(rf"(?:(?:나는|난|저는|전) )?(?:{mine}) (?P<r>(?:[^ ]+ ){{0,2}}?[^ ]+?)(?:은|는|이|가|도|을|를) "),
+        own=LazyPattern(rf"(?:{mine}) (?P<x>.+)$"),
+        owned=LazyPattern(r"(?P<s>(?:[^ ]+ ){0,3}?[^ ]+?)(?<![회강논협합])의 (?P<r>(?:[^ ]+ ){0,2}?[^ ]+?)(?:은|는|이|가|을|를) "),
+        topic=LazyPattern(rf"(?P<s>(?:[^ ]+ ){{0,3}}?(?!(?:{data['no_particle']}) )[^ ]+?)(?:은|는|이|가) "),
+        naming=LazyPattern(rf"(?:.* )?(?:{data['naming']})"), closer=LazyPattern(rf"[\s,]+(?:{data['closers']})$"),
+        profession=LazyPattern(rf"(?:[^ ]+ )?[^ ]*(?:{data['professions']})"),
+        opener=LazyPattern(rf"(?:(?:{opener})[,.!:~]*\s+)+"), adverb=LazyPattern(rf"^(?:{data['adverbs']}) "),
+        unsure=LazyPattern(data["unsure"]), reported=LazyPattern(data["reported"]), question=LazyPattern(data["questions"]),
+        ended=LazyPattern(data["ended"]), past=LazyPattern(data["past"]), degree=LazyPattern(rf" (?:{data['degree']})$"),
+        whole=LazyPattern(rf"(?:.*[^가-힣])?[가-힣]*?(?:{'|'.join(w for w in data['no_particle'].split('|') if len(w) > 1)})"),
+        near=LazyPattern(rf"(?:{near})"), property_of=LazyPattern(rf"(?P<s>{near}) (?P<r>{nouns})"),
+        ours=LazyPattern(rf"(?:울 ?|우리 ?집 ?)(?=(?:{near}) )"), property=LazyPattern(nouns), possessed=LazyPattern(
             rf"(?P<s>(?!(?:{data['determiners']}) )(?:{near}|[^ ]+?))(?:(?P<i>이)|(?<![회강논협합])의|(?<!마다)(?<![에서도로면고은는])) "
             rf"(?:(?P<r>{nouns})|(?P<n>{near}))(?:은|는|이|가) "),
-        near_bare=re.compile(rf"(?:(?:{mine}) )?(?P<s>{near}) (?P<p>.*(?:셨|세요|셔|시고|십니)[가-힣]*)$"),
-        mine_bare=re.compile(rf"(?:(?:{mine}) (?P<s>)|(?:(?:{mine}) )?(?P<n>{near}) )(?P<r>{nouns}) "
+        near_bare=LazyPattern(rf"(?:(?:{mine}) )?(?P<s>{near}) (?P<p>.*(?:셨|세요|셔|시고|십니)[가-힣]*)$"),
+        mine_bare=LazyPattern(rf"(?:(?:{mine}) (?P<s>)|(?:(?:{mine}) )?(?P<n>{near}) )(?P<r>{nouns}) "
                              r"(?=(?:[^ ]+ ){0,2}[^ ]+$)"),
-        near_asked=re.compile(
+        near_asked=LazyPattern(
             rf"(?:(?:(?:{mine}) ?)?(?P<s>{near}) ?|(?P<i>나|저|{mine}) ?|"
             rf"(?!(?:{data['determiners']}|나는|저는) )(?P<o>[가-힣]{{2,4}}?)(?:이|의)? )"
             rf"(?P<r>{nouns})(?:이|가|은|는|을)?(?: ?(?:뭐|뭔|무엇|언제|몇|어떻게|누구|머|알)[가-힣 ]*)?[?!~ㅋㅎㅠ. ]*"),
         near_topic=rf"(?:(?:{mine}) ?)?(?P<s>{near})(?:는|은|이|가|의)? (?:지금 |요즘 |이제 )?",
-        property_topic=re.compile(rf"(?P<r>{nouns})(?:은|는|이|가) (?!.*아니)"), noted=re.compile(
+        property_topic=LazyPattern(rf"(?P<r>{nouns})(?:은|는|이|가) (?!.*아니)"), noted=LazyPattern(
             rf"(?P<r>{nouns}|{data['naming']}) (?=[^ ]*\d[^ ]*$|(?:A|B|O|AB)형|{_TITLE}(?:임|이야|입니다)?$)"),
-        object_first=re.compile(rf"(?:(?:{data['degree']}) )*(?P<p>(?:[못안] ?(?:먹|마|피)|(?:먹|마[시셔신십]|끊었|별로))[^ ]*)"),
-        near_first=re.compile(rf"(?:(?:{mine}) )?(?!(?:{data['pets']}) )(?P<s>{near})(?: (?=[^ ])|$)"),
-        booked=re.compile(rf"(?:(?P<a>(?:[^ ]+ )?[^ ]*(?:{data['events']})) )?(?P<v>{_MOMENT.pattern})(?:에|으로|로)? "
+        object_first=LazyPattern(rf"(?:(?:{data['degree']}) )*(?P<p>(?:[못안] ?(?:먹|마|피)|(?:먹|마[시셔신십]|끊었|별로))[^ ]*)"),
+        near_first=LazyPattern(rf"(?:(?:{mine}) )?(?!(?:{data['pets']}) )(?P<s>{near})(?: (?=[^ ])|$)"),
+        booked=LazyPattern(rf"(?:(?P<a>(?:[^ ]+ )?[^ ]*(?:{data['events']})) )?(?P<v>{_MOMENT.pattern})(?:에|으로|로)? "
                           rf"(?P<r>(?:[^ ]+(?<!에) )?[^ ]*(?:{data['events']}))?(?:을|를|이|가)? ?"
                           r"(?:했|함|잡[았혔]|있|됐|해 ?[놨뒀])[가-힣]*"),
-        event=re.compile(rf"(?P<s>(?:[^ ]+ ){{0,2}}?[^ ]*(?:{data['events']})) "
+        event=LazyPattern(rf"(?P<s>(?:[^ ]+ ){{0,2}}?[^ ]*(?:{data['events']})) "
                          rf"(?=(?:{_MOMENT.pattern})(?:이야|야|예요|이에요|입니다|임)$)|"
                          rf"(?:(?:{_DAY})(?:에)? )?(?P<a>{data['appointments']}) "
                          rf"(?=(?:{_MOMENT.pattern})(?:이야|야|예요|이에요|입니다|임)?$)"))
 
 
-_PARTS = re.compile(r"(?<=[가-힣])(?<=는데|은데|ㄴ데|지만|었고|았고|했고|다가|어서|아서|해서|하고|이고)\s*,?\s+(?=(?:지금|이제|"
+_PARTS = LazyPattern(r"(?<=[가-힣])(?<=는데|은데|ㄴ데|지만|었고|았고|했고|다가|어서|아서|해서|하고|이고)\s*,?\s+(?=(?:지금|이제|"
     r"요즘|현재|올해|작년|최근|나는|난|저는|전 |우리|내 |제 ))|\s*[,;]\s+(?=(?:지금|이제|요즘|나는|난|저는|내 |제 ))")
-_JOINED = re.compile(r"(?<=[가-힣])(?:(?<=이고|었고|았고|였고|했고|있고|없고|먹고|살고|우고|쓰고|니고|시고)|(?<=아하고|어하고|일하고)|"
+_JOINED = LazyPattern(r"(?<=[가-힣])(?:(?<=이고|었고|았고|였고|했고|있고|없고|먹고|살고|우고|쓰고|니고|시고)|(?<=아하고|어하고|일하고)|"
     r"(?<=는데|은데|인데|지만|니까)|"
     r"(?<=아서|어서|해서|여서|와서|워서|려서|져서|라서))(?<!아니고),? "
     r"(?!있|싶|계|보니|나서)")  # `딸은 여섯 살이고 알레르기가 있어`: two clauses
-_ENDED_CLAUSE = re.compile(r"(?<=[가-힣])(?<=이야|예요|에요|있어|없어|했어|었어|았어|니다) "
+_ENDED_CLAUSE = LazyPattern(r"(?<=[가-힣])(?<=이야|예요|에요|있어|없어|했어|었어|았어|니다) "
     r"(?!보|봤|줘|줬|있|하|해|했|서|라|지|버|놔|놨)")  # `딸 하나 있어 이름은 하윤이야`: two clauses
-_QUOTED = re.compile(r"[\"“”「『«]")
+_QUOTED = LazyPattern(r"[\"“”「『«]")
 
 
 _PAST = f"[{''.join(map(chr, range(0xAC14, 0xD7A4, 28)))}]"  # syllables that end in the consonant of the past: 했, 갔, 꿨
-_POSTPOSED = re.compile(rf"(?P<a>(?:.* )?)(?P<v>[가-힣]*(?:{_PAST}[어다]?요?|습니다|[합입]니다|[했었]음|함)) "
+_POSTPOSED = LazyPattern(rf"(?P<a>(?:.* )?)(?P<v>[가-힣]*(?:{_PAST}[어다]?요?|습니다|[합입]니다|[했었]음|함)) "
                         rf"(?P<n>(?:{_MOMENT.pattern}|[가-힣A-Za-z]+)(?:으로|로|에서|에|을|를))")  # `이직했어요 카카오로`
 
 
@@ -148,13 +149,13 @@ def clauses(sentence: str,  # one sentence
             yield next((plain.removesuffix(note) + said for note, said in notes if plain.endswith(note)), plain)
 
 # %% ../../nbs/85_companion/03_korean.ipynb #4bbb8099
-_WHAT_I = re.compile(r"(?:(?:내가|제가) |(?=(?:제일 |가장 )?좋아하는 |최애 ))"
+_WHAT_I = LazyPattern(r"(?:(?:내가|제가) |(?=(?:제일 |가장 )?좋아하는 |최애 ))"
                      r"(?P<r>(?:(?:제일 |가장 |요즘 )?[^ ]+는|최애) [^ ]+?)(?:은|는|이|가) ")  # 내가 제일 좋아하는 색은
-_OWN_PEOPLE = re.compile(r"(?:.* )?(?:엄마|어머니|아빠|아버지|누나|언니|형|오빠|동생|여동생|남동생|남편|아내|와이프|부모님|"
+_OWN_PEOPLE = LazyPattern(r"(?:.* )?(?:엄마|어머니|아빠|아버지|누나|언니|형|오빠|동생|여동생|남동생|남편|아내|와이프|부모님|"
     r"할머니|할아버지|아들|딸|친구|여자친구|남자친구|룸메이트|상사|팀장|팀장님|사장님|강아지|고양이|개|회의|팀|회사|부서)$")
 
 
-_ROLE = re.compile(r"(?:.* )?(?:팀장|팀장님|상사|사장|사장님|부장|부장님|담임|담임 선생님|반장|회장|과외 선생님|"
+_ROLE = LazyPattern(r"(?:.* )?(?:팀장|팀장님|상사|사장|사장님|부장|부장님|담임|담임 선생님|반장|회장|과외 선생님|"
     r"지도교수|지도교수님|룸메이트|남편|아내|와이프|여자친구|남자친구|매니저|주치의|담당자)")
 
 
@@ -162,11 +163,11 @@ _ADVERBIAL = ("에서", "에게", "한테", "으로", "에", "을", "를")  # pa
 _NO_PREDICATE = ("좋", "싫", "있", "없", "됐", "되", "아니", "안 ", "못 ")  # predicates about something else than their subject
 
 
-_PERSON_NAMED = re.compile(r"(?:[^ ]+ )?(?:딸|아들|동생|여동생|남동생|조카|친구|손녀|손자|직원|강아지|고양이) "
+_PERSON_NAMED = LazyPattern(r"(?:[^ ]+ )?(?:딸|아들|동생|여동생|남동생|조카|친구|손녀|손자|직원|강아지|고양이) "
     r"(?P<n>[가-힣]{2,3})이")
 
 
-_HONORED_TOPIC = re.compile(r"께서는?(?= )")  # `어머니께서는`, as `어머니는`
+_HONORED_TOPIC = LazyPattern(r"께서는?(?= )")  # `어머니께서는`, as `어머니는`
 
 
 @dataclass(frozen=True)
@@ -239,9 +240,9 @@ def _bare(predicate: str) -> str:
     return predicate
 
 # %% ../../nbs/85_companion/03_korean.ipynb #4fe3c41c
-_COPULA = re.compile(r"(?P<v>.+?)(?:이었고|이었어|였어|입니다|이에요|이예요|예요|에요|이다|이야|인데|이고|임|이지|이라고 해|"
+_COPULA = LazyPattern(r"(?P<v>.+?)(?:이었고|이었어|였어|입니다|이에요|이예요|예요|에요|이다|이야|인데|이고|임|이지|이라고 해|"
     r"라고 해|으로 정했어|야|다|요|이라구|이라|지)$")
-_VERBAL = re.compile(r"(?:[았었했갔왔났됐컸렸겼꼈쳤졌뒀줬봤]|습니|합니|ㅂ니|한|인|는|린|운)(?:다|어|어요|음)$|(?:해|돼|워|아|어)요?$")
+_VERBAL = LazyPattern(r"(?:[았었했갔왔났됐컸렸겼꼈쳤졌뒀줬봤]|습니|합니|ㅂ니|한|인|는|린|운)(?:다|어|어요|음)$|(?:해|돼|워|아|어)요?$")
 _CHANGED = SyllablePattern.compile(r"(?:(?P<a>.+?)에서 )?(?P<v>.+?)(?:으로|로) ?(?:또 |다시 )?(?:바꿨|바꾸|바뀌|바뀐|변경|옮겼|옮겨|갈아탔|"
     r"갈아탐|전환|교체|수정|미뤄|미뤘|연기|당겼|당겨|조정|올랐|올라|인상|내렸|내려|인하)")
 _OBJECT_CHANGED = SyllablePattern.compile(r"(?P<r>(?:[^ ]+ ){0,2}?[^ ]+?)(?:을|를|이|가|은|는) (?:(?P<a>.+?)에서 )?(?P<v>.+?)(?:으로|"
@@ -255,11 +256,11 @@ _PARTED_WITH = SyllablePattern.compile(r"(?P<v>.+?)(?:을|를|은|는)? ?(?:[^ ]
 _TRADED = SyllablePattern.compile(
     r"(?P<a>[^ ]+?)(?:을|를|은|는)? (?:팔고|버리고|처분하고|끊고|접고|해지하고|관두고|그만두고|때려치우고|대신|말고) "
     r"(?P<b>.+?)(?:을|를|으로|로|에|이|가)? ?(?:샀|사서|뽑았|장만|시작|갈아탔|바꿨|옮겼|배우|다니|다녀|써|쓰|쓴|마셔|마시|먹|타고|탄다)")
-_WORKPLACE = re.compile("(?:회사|은행|병원|연구소|스타트업|기업|전자|그룹|공장|사무소|대학교?)$")
+_WORKPLACE = LazyPattern("(?:회사|은행|병원|연구소|스타트업|기업|전자|그룹|공장|사무소|대학교?)$")
 _SURNAMES = "김이박최정강조윤장임한오서신권황안송류홍전고문양손배백허유남심노하곽성차주우구민나진지엄채원천방공현함변염여추도"
-_PERSON = re.compile(rf"[{_SURNAMES}](?:[가-힣]{{2}}(?: ?(?:님|{_TITLE}))?| ?{_TITLE})")
-_ROLE_TO = re.compile(rf"(?P<n>{_ROLE.pattern}) (?P<v>{_PERSON.pattern})")
-_AMOUNT = re.compile(r"(?:을|를)? (?:하루에? )?(?:\d+|한|두|세|네|다섯|몇) ?(?:잔|병|캔|개|그릇|컵|번|알|쪽)씩?$")  # 커피를 두 잔
+_PERSON = LazyPattern(rf"[{_SURNAMES}](?:[가-힣]{{2}}(?: ?(?:님|{_TITLE}))?| ?{_TITLE})")
+_ROLE_TO = LazyPattern(rf"(?P<n>{_ROLE.pattern}) (?P<v>{_PERSON.pattern})")
+_AMOUNT = LazyPattern(r"(?:을|를)? (?:하루에? )?(?:\d+|한|두|세|네|다섯|몇) ?(?:잔|병|캔|개|그릇|컵|번|알|쪽)씩?$")  # 커피를 두 잔
 _COUNT = SyllablePattern.compile(r"(?:(?:집에|우리 집에|나는|저는|나|저|우리는|우리)(?:는)? )?"
     r"(?P<x>고양이|강아지|개|토끼|닭|햄스터|아이|딸|아들|동생|형제|자매|손주)(?:이|가|는|은)? "
     r"(?P<n>\d+|한|두|세|네|다섯|여섯|일곱|여덟|아홉|열) ?(?:마리|명)(?:가|이|를|을)? ?"
@@ -268,9 +269,9 @@ _NOT_THAT = SyllablePattern.compile(r"(?P<x>[^ ]+?)(?:이|가|은|는)? 아니(?
 _BUT_THIS = SyllablePattern.compile(r"(?P<x>[^ ]+?)(?:은|는)? 말고 ")  # a value for another only where a noun follows: `28살 말고 29살이야`
 
 
-_CALLED = re.compile(r"(?P<v>[^ ]+?(?: [^ ]+?)?)(?:이라고|라고) (?:합니다|해요|해)")  # 이서연이라고 합니다
-_HONOURED = re.compile(r"(?P<v>.*[가-힣])(?:이셔|이세요|이십니다|이시고|이신데)")  # 박정훈이셔; `보이세요` has no consonant before `이`
-_NAMED_FIRST = re.compile(r"[^ ]+(?:이야|(?<![줘해어아가와워봐서돼])야|이에요|예요) ")  # `초코야 푸들이야`: the first is what was named
+_CALLED = LazyPattern(r"(?P<v>[^ ]+?(?: [^ ]+?)?)(?:이라고|라고) (?:합니다|해요|해)")  # 이서연이라고 합니다
+_HONOURED = LazyPattern(r"(?P<v>.*[가-힣])(?:이셔|이세요|이십니다|이시고|이신데)")  # 박정훈이셔; `보이세요` has no consonant before `이`
+_NAMED_FIRST = LazyPattern(r"[^ ]+(?:이야|(?<![줘해어아가와워봐서돼])야|이에요|예요) ")  # `초코야 푸들이야`: the first is what was named
 _VERB_ENDINGS = ("세요", "시죠", "셔요", "십니다", "있다", "없다", "같다", "많다", "쳐요", "켜요", "져요", "려요", "와요", "봐요", "줘요",
                  "겨요")
 
@@ -300,8 +301,8 @@ def copula_value(predicate: str,  # `파란색이야`
     return value
 
 
-_NAME_HONOURED = re.compile(r"(?P<v>[가-힣]+?)(?:셔|세요|십니다|시고|신데)")  # 박순자셔: after a vowel, as a verb would have it
-_VERB_FINAL = re.compile(
+_NAME_HONOURED = LazyPattern(r"(?P<v>[가-힣]+?)(?:셔|세요|십니다|시고|신데)")  # 박순자셔: after a vowel, as a verb would have it
+_VERB_FINAL = LazyPattern(
     r"[어아해야지네다함임됨걸게니냐군죠요까줘돼와워봐써커파빠뻐려져춰쳐펴켜여겨고서면데러잖음듯남]$|(?:몰|달|말|올)라$|"
     r"[가-힣](?:는|은|을|를|도) |(?:^| )(?:안|못|잘) |[하되]기$")
 
@@ -358,7 +359,7 @@ def _held_by(t: Topic) -> str | None:
     return t.predicate if _ROLE.fullmatch(t.subject.rpartition("'s ")[2]) and _PERSON.fullmatch(t.predicate) else None
 
 
-_TOPIC_WITHIN = re.compile(r"[가-힣](?:은|는) ")  # another topic: the value is a clause that was not understood
+_TOPIC_WITHIN = LazyPattern(r"[가-힣](?:은|는) ")  # another topic: the value is a clause that was not understood
 
 
 def _named(t: Topic, speaker: str, value: str, instead: tuple[str, ...]) -> Statement | None:
@@ -377,8 +378,8 @@ def _named(t: Topic, speaker: str, value: str, instead: tuple[str, ...]) -> Stat
     return None if _TOPIC_WITHIN.search(value) else Statement(t.subject, "is", value, False, instead_of=instead)
 
 
-_HAS = re.compile(r"(?P<v>.+?)(?:을|를)? ?(?:타|써|쓴다|탄다|타고 다녀|쓰고 있어)요?")  # 차는 아반떼 타
-_APPOINTMENT = re.compile(".* [^ ]*(?:예약|면접|시험|상담|진료|검진)")
+_HAS = LazyPattern(r"(?P<v>.+?)(?:을|를)? ?(?:타|써|쓴다|탄다|타고 다녀|쓰고 있어)요?")  # 차는 아반떼 타
+_APPOINTMENT = LazyPattern(".* [^ ]*(?:예약|면접|시험|상담|진료|검진)")
 _CANCELLED = SyllablePattern.compile(r"(?P<r>.*?(?:예약|약속|면접|미팅|상담|진료|검진|회식|모임))"  # not a lesson: one of many may be meant
     r"(?:을|를|은|는|이|가)? ?취소(?:했|됐|되었|함|됨|$)")
 
@@ -411,12 +412,12 @@ def _changed(t: Topic, speaker: str, instead: tuple[str, ...]) -> Statement | No
     return None
 
 
-_HONOURS = re.compile(r"(?:(?<![마모])(?:셨|세요|셔|십니)|(?:하|가|오|사|보|드|되|계|으|이)(?:심$|시[고는며지죠]))[가-힣]*$")  # not 마셔
-_HELD = re.compile(r"(?:하나|둘|셋|[두세]? ?[명마]리?) |(?:[을를러]|따라) |(?:있|없|생[겼기]|낳|키[우워])[가-힣]*$|^[^ ]+ [^ ]+$")
-_DENIED = re.compile(r"지(?:는|도|를|가)? ?(?:않|못)[가-힣]*$")  # 서울에 살지 않아
-_FURTHER = re.compile(r"(?:이?고|이며|,) ")  # 이름은 보리고 여섯 살이야
-_EXCEPT = re.compile("빼고|제외하고|말고|^(?:이|그|저|이런|그런|오늘|어제) ")  # `이 커피` is not coffee
-_REGION = re.compile(r"(?:서울|부산|대구|인천|광주|대전|울산|세종|제주|경기|강원|충[북남청]|전[북남라]|경[북남상])[^ ]*|"
+_HONOURS = LazyPattern(r"(?:(?<![마모])(?:셨|세요|셔|십니)|(?:하|가|오|사|보|드|되|계|으|이)(?:심$|시[고는며지죠]))[가-힣]*$")  # not 마셔
+_HELD = LazyPattern(r"(?:하나|둘|셋|[두세]? ?[명마]리?) |(?:[을를러]|따라) |(?:있|없|생[겼기]|낳|키[우워])[가-힣]*$|^[^ ]+ [^ ]+$")
+_DENIED = LazyPattern(r"지(?:는|도|를|가)? ?(?:않|못)[가-힣]*$")  # 서울에 살지 않아
+_FURTHER = LazyPattern(r"(?:이?고|이며|,) ")  # 이름은 보리고 여섯 살이야
+_EXCEPT = LazyPattern("빼고|제외하고|말고|^(?:이|그|저|이런|그런|오늘|어제) ")  # `이 커피` is not coffee
+_REGION = LazyPattern(r"(?:서울|부산|대구|인천|광주|대전|울산|세종|제주|경기|강원|충[북남청]|전[북남라]|경[북남상])[^ ]*|"
                      r"[^ ]+(?:시|도|군|(?<!친)구|동|읍|면|국)|"
                      r"일본|캐나다|호주|독일|프랑스|베트남|새|작은|큰|넓은")
 
@@ -433,8 +434,8 @@ def _begins_with_another(value: str, relation: str) -> bool:
 
 _OF_NEAR = ("residence", "employer", "occupation", "allergy", "school")  # relations that someone near has as the speaker has them
 _ALONE = frozenset({"생일", "혈액형", "직급", "고향", "전공", "취미", "띠", "키", "몸무게"})  # what people tell of themselves without `내`
-_BEFORE = re.compile("작년|재작년|예전|옛날|전에|년에|년 전|때 |살에")
-_AT_WORK = re.compile(r"(?P<v>.+)에서 (?P<o>.+)")
+_BEFORE = LazyPattern("작년|재작년|예전|옛날|전에|년에|년 전|때 |살에")
+_AT_WORK = LazyPattern(r"(?P<v>.+)에서 (?P<o>.+)")
 
 
 def _value_of(m: re.Match[str]) -> str:
@@ -450,7 +451,7 @@ def _value_of(m: re.Match[str]) -> str:
     return value
 
 
-_PAST_STATE = re.compile("살았|살던|거주했|지냈|자취했|다녔|근무했|일했")  # a state told in the past: 부산에 살았어
+_PAST_STATE = LazyPattern("살았|살던|거주했|지냈|자취했|다녔|근무했|일했")  # a state told in the past: 부산에 살았어
 
 
 def korean_statements(sentence: str,          # one sentence

@@ -30,6 +30,7 @@ from .supersession import current_again, end_memory, is_kept_as_given, speaker_o
 from ..core.clock import Clock
 from ..core.guard import may_overrule
 from ..core.text import split_sentences, tokens
+from ..core.text.normal_form import LazyPattern
 from ..search.candidates import LATER
 from ..search.namespace_search import NamespaceSearch
 from ..store.records import RECALLED, Edge, Event, MemoryRecord
@@ -42,8 +43,8 @@ CUES = ("change", "end", "begin", "same", "passing", "event", "past", "hypotheti
 READ = 4096  # texts whose cues are kept
 
 # %% ../../nbs/85_companion/18_pair_judge.ipynb #1069f81e
-_NAMES = re.compile(r"(?<=[a-z,;:] )[A-Z][\w'-]+")
-_NUMBERS = re.compile(r"\d+(?:[.,:]\d+)*")
+_NAMES = LazyPattern(r"(?<=[a-z,;:] )[A-Z][\w'-]+")
+_NUMBERS = LazyPattern(r"\d+(?:[.,:]\d+)*")
 
 
 @cache

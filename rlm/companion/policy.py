@@ -29,6 +29,7 @@ from .fact_extraction import text_facts
 from ..core.errors import InvalidInput
 from ..core.guard import screen
 from ..core.text import split_sentences, tokens
+from ..core.text.normal_form import LazyPattern
 
 # %% ../../nbs/85_companion/08_policy.ipynb #38470dd7
 WEIGHTS: Mapping[str, float] = {"personal": 0.4, "preference": 0.35, "technical": 0.3, "emotion": 0.2, "keywords": 0.15}  # the seed's
@@ -72,7 +73,7 @@ class Importance:
 MOST_CHARACTERS = 4_000  # length of the part of a turn that is looked at: patterns cost time, and what matters is said early
 
 
-_QUOTED = re.compile(r"""["“「『][^"”」』\n]{2,}["”」』]|(?<!\w)['‘](?=[^'’\n]*\s)[^'’\n]{3,}['’](?![a-zA-Z])""")
+_QUOTED = LazyPattern(r"""["“「『][^"”」』\n]{2,}["”」』]|(?<!\w)['‘](?=[^'’\n]*\s)[^'’\n]{3,}['’](?![a-zA-Z])""")
 
 
 def unquoted(turn: str,  # words that were said
@@ -98,7 +99,7 @@ def only_acknowledges(text: str,  # words of anybody, an assistant's too
 
 
 _ASKED = 200  # characters beyond which a question tells something of what it is about
-_SENTENCE = re.compile(r"[^.!?？]+[.!?？]*")
+_SENTENCE = LazyPattern(r"[^.!?？]+[.!?？]*")
 
 
 def answers_nothing(text: str,               # words of a turn
@@ -224,7 +225,7 @@ class ContextualBandit:
 SAVE_FROM, SKIP_UP_TO = 0.7, 0.1  # importance at which rules decide alone, the seed's
 MIDDLE = 0.3  # importance from which the untrained policy saves
 # the last clause of a question that states something, too, asks
-_LAST_CLAUSE = re.compile(r"[,;.!—]+\s|\s[-–]\s|(?<=[는은인신]데) |(?<=니까) |(?<=[아어해라]서) |(?<=거든요) |(?<=거든) ")
+_LAST_CLAUSE = LazyPattern(r"[,;.!—]+\s|\s[-–]\s|(?<=[는은인신]데) |(?<=니까) |(?<=[아어해라]서) |(?<=거든요) |(?<=거든) ")
 CONFIDENCE = 3.0  # expected reward for each step of importance above `MIDDLE`; with 1, praise of right skips taught to skip everything
 SUREST = 0.5  # expected reward at most before anything was learned: at 1, blame could never move a decision below the other one
 _ASKS = "a question that states nothing"
@@ -270,8 +271,8 @@ class PolicyDecision:
         return f"{both} ({self.phase}: {self.reason})"
 
 
-_HANGUL = re.compile("[가-힣]")
-_SECRET_VALUE = re.compile(r"\d{3}|\d[-#!]|[a-z]\d|\d[a-z]", re.I)  # a secret's value that the guard has left in
+_HANGUL = LazyPattern("[가-힣]")
+_SECRET_VALUE = LazyPattern(r"\d{3}|\d[-#!]|[a-z]\d|\d[a-z]", re.I)  # a secret's value that the guard has left in
 
 
 def tells(question: str,               # a turn that asks something
@@ -287,7 +288,7 @@ def tells(question: str,               # a turn that asks something
         shows(sign, s, languages) for sign in ("question", "request", "recall", "small_talk", "unreal")) for s in before)
 
 
-_LAUGHTER = re.compile(r"^\s*(?:lol|lmao|haha+|hehe+|ㅋ{2,}|ㅎ{2,})(?:\s+\w+)?[.!~]+\s+", re.I)  # makes no joke of what follows
+_LAUGHTER = LazyPattern(r"^\s*(?:lol|lmao|haha+|hehe+|ㅋ{2,}|ㅎ{2,})(?:\s+\w+)?[.!~]+\s+", re.I)  # makes no joke of what follows
 ASIDE = ("question", "request", "recall", "small_talk", "unreal", "emotion")  # what a sentence shows that states no fact aside
 
 

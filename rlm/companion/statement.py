@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..core.text.normal_form import normal_form
+from ..core.text.normal_form import LazyPattern, normal_form
 
 # %% ../../nbs/85_companion/01_statement.ipynb #d2e1e2a2
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class Statement:
         return f"{self.subject} | {self.relation} | {sign}{self.value}"
 
 # %% ../../nbs/85_companion/01_statement.ipynb #d06b2cb4
-_UNSEEN = re.compile("[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+_UNSEEN = LazyPattern("[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
                      "\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]")
-_ARTICLES = re.compile(r"(?:an?|the|my|our|his|her|their|its)\s+")
+_ARTICLES = LazyPattern(r"(?:an?|the|my|our|his|her|their|its)\s+")
 _LOOK_ALIKE = str.maketrans("аеорсухіјѕԁһӏԛԝьоαορνικτυχ", "aeopcyxijsdhlqwbоaopvikTux".replace("о", "o").lower())
-_LATIN = re.compile(r"[a-z]")
+_LATIN = LazyPattern(r"[a-z]")
 
 
 def _plain_letters(word: str) -> str:
@@ -76,7 +76,7 @@ class RelationPattern:
     relation: str  # the relation's name
     single: bool  # whether it has one value at a time
     sense: str  # `says`, `denies` or `ends`
-    pattern: re.Pattern[str]  # in English up to the value; in Korean the whole predicate, the value in group `v`
+    pattern: LazyPattern  # in English up to the value; in Korean the whole predicate, the value in group `v`
 
     @property
     def required(self) -> frozenset[str]:
@@ -101,13 +101,13 @@ def relation_patterns(language: str,  # `en` or `ko`
     "Return the patterns of a language; those that end or deny a relation first."
     keys = {"en": ("ends", "not", "en"), "ko": ("ends_ko", "not_ko", "ko")}[language]
     out = [RelationPattern(name, bool(entry["single"]), sense,
-                           re.compile(rf"{p}{_WHOLE}\s*" if language == "en" else p, 0 if "[A-Z]" in p else re.I))
+                           LazyPattern(rf"{p}{_WHOLE}\s*" if language == "en" else p, 0 if "[A-Z]" in p else re.I))
            for key, sense in zip(keys, ("ends", "denies", "says"), strict=True)
            for name, entry in language_data("relations").items() for p in entry.get(key, ())]
     return tuple(out)
 
 # %% ../../nbs/85_companion/01_statement.ipynb #fq000002
-_PIECE = re.compile(r"(?P<piece>\\.|\[[^\]]*\]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|[^\\[(])(?P<times>[?*+]\??|\{[\d,]+\}\??)?")
+_PIECE = LazyPattern(r"(?P<piece>\\.|\[[^\]]*\]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|[^\\[(])(?P<times>[?*+]\??|\{[\d,]+\}\??)?")
 _FREQUENT = frozenset("은는이가을를에로으와과랑고하해한합했있없안못다요야니서지어")  # syllables that tell little of a Korean sentence
 
 
@@ -207,7 +207,7 @@ class SyllablePattern:
     "A Korean pattern that is tried on texts that hold a syllable of which its matches have one."
 
     syllables: frozenset[str]  # one of them is in every match
-    pattern: re.Pattern[str]  # the pattern
+    pattern: LazyPattern  # the pattern
 
     @classmethod
     def compile(cls,
@@ -216,7 +216,7 @@ class SyllablePattern:
         "Return a pattern with the syllables that it calls for. Raises `ValueError` if it calls for none."
         if not (syllables := frozenset(s.strip()[0] for s in _required(pattern))):
             raise ValueError(f"No syllable is in all that this pattern matches: {pattern}")
-        return cls(syllables, re.compile(pattern))
+        return cls(syllables, LazyPattern(pattern))
 
     def match(self,
               text: str,  # text that may begin with a match
@@ -252,8 +252,8 @@ def korean_wordings(predicate: str,  # the whole predicate
             yield patterns[n], m
 
 # %% ../../nbs/85_companion/01_statement.ipynb #478b7fc2
-_NEW = re.compile(r"^(?:new|current|새|새로운|현재|지금) ")
-_FAVOURITE = re.compile(r"(?:(?:all-time |absolute )?favou?rite|most favou?rite|최애|(?:내가 |제가 )?(?:제일|가장) 좋아하는|"
+_NEW = LazyPattern(r"^(?:new|current|새|새로운|현재|지금) ")
+_FAVOURITE = LazyPattern(r"(?:(?:all-time |absolute )?favou?rite|most favou?rite|최애|(?:내가 |제가 )?(?:제일|가장) 좋아하는|"
     r"좋아하는) (?P<x>.+)$")
 
 

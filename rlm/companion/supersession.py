@@ -18,6 +18,7 @@ from .english import may_end_facts
 from .statement import POSSESSION, Statement, language_data, normal_value, relation_of
 from .fact_extraction import corrects, text_facts, value_in_place
 from ..core.guard import may_overrule
+from ..core.text.normal_form import LazyPattern
 from ..store.records import Edge, Event, MemoryRecord, version_time
 from ..store.sqlite.facts import Fact, FactTable
 from ..store.sqlite.memories import MemoryTable
@@ -104,9 +105,9 @@ def same_value(a: str,  # a value in normal form
     return bool(short) and (long[:len(short)] == short or long[-len(short):] == short)
 
 
-_DAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day|\b(?:january|february|march|april|may|june|july|august|september|october|"
+_DAY = LazyPattern(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day|\b(?:january|february|march|april|may|june|july|august|september|october|"
                   r"november|december)\b|\d(?:st|nd|rd|th)\b|tomorrow|요일|\d일|내일|모레")
-_HOUR = re.compile(r"\d ?(?:am|pm|o'clock)\b|\d:\d\d|^\d{1,2}$|noon|midnight|[\d한두세네섯곱덟홉열] ?시")
+_HOUR = LazyPattern(r"\d ?(?:am|pm|o'clock)\b|\d:\d\d|^\d{1,2}$|noon|midnight|[\d한두세네섯곱덟홉열] ?시")
 
 
 def other_part_of_time(a: str,  # a moment in normal form: `monday`, `3시`
@@ -117,7 +118,7 @@ def other_part_of_time(a: str,  # a moment in normal form: `monday`, `3시`
     return set(parts) == {(True, False), (False, True)}
 
 
-_HOW_OFTEN = re.compile(r" (?:every|each|daily|twice|once|a lot|all day|in the|at|on|with|for|after|before|when|while|from)\b")
+_HOW_OFTEN = LazyPattern(r" (?:every|each|daily|twice|once|a lot|all day|in the|at|on|with|for|after|before|when|while|from)\b")
 
 
 def _habitual(value: str,  # value of a habit, in normal form: `coffee every morning`
@@ -391,7 +392,7 @@ class FactKeeper:
 
 
 _PREPOSITIONS = "to", "in", "with", "at", "for"
-_EVENT_OF = re.compile(rf"(?P<e>\w+) (?:{'|'.join(_PREPOSITIONS)}) (?:an? |the |my )?(?P<x>.+)")
+_EVENT_OF = LazyPattern(rf"(?P<e>\w+) (?:{'|'.join(_PREPOSITIONS)}) (?:an? |the |my )?(?P<x>.+)")
 
 
 def _names_of(subject: str,  # a subject in normal form: `lisbon trip`
@@ -429,11 +430,11 @@ class RejectedValue(InvalidInput):
 
 
 _PLACES = frozenset({"residence", "birthplace"})  # relations whose values are told in more or less detail
-_DETAIL = re.compile(r",\s*|\s+(?=in an? )")  # separators before a detail: *Oslo, Norway*, *Oslo in a flat*
+_DETAIL = LazyPattern(r",\s*|\s+(?=in an? )")  # separators before a detail: *Oslo, Norway*, *Oslo in a flat*
 
 
-_CONTRACTED = ((re.compile(r"\bcan(?:no|['’])t\b"), "can not"), (re.compile(r"\bwon['’]t\b"), "will not"),
-               (re.compile(r"n['’]t\b"), " not"))
+_CONTRACTED = ((LazyPattern(r"\bcan(?:no|['’])t\b"), "can not"), (LazyPattern(r"\bwon['’]t\b"), "will not"),
+               (LazyPattern(r"n['’]t\b"), " not"))
 
 
 def _spelt_out(value: str) -> str:

@@ -9,12 +9,10 @@ __all__ = ['I1', 'U1', 'I2', 'I4', 'I8', 'YES', 'F4', 'F8', 'I11', 'I88', 'F44',
 # %% ../../nbs/10_core/14_compiled.ipynb #c29fa392
 import hashlib
 import importlib
-import importlib.metadata
 import importlib.util
 import logging
 import os
 import platform
-import subprocess
 import sys
 import threading
 import time
@@ -27,7 +25,6 @@ from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from .errors import MissingExtra, need
 
@@ -183,6 +180,7 @@ def _compiled(made: Loop, ready: dict[int, Callable[..., Any]]) -> Callable[...,
 # %% ../../nbs/10_core/14_compiled.ipynb #1840a853
 def load() -> float:  # seconds it took
     "Compile all loops, or load what was compiled before. Raises `MissingExtra` without numba."
+    from tqdm import tqdm  # loaded when a bar may be shown
     need("numba", "Compiling loops", "fast")
     began = time.perf_counter()
     with _loading:  # threads that search at once wait for the one that came first
@@ -197,9 +195,10 @@ def load() -> float:  # seconds it took
 
 # %% ../../nbs/10_core/14_compiled.ipynb #93383c1e
 def _numba_version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # loaded when loops are: it brings parsers of mail and archives
     try:
-        return importlib.metadata.version("numba")
-    except importlib.metadata.PackageNotFoundError:  # it was not installed as packages are
+        return version("numba")
+    except PackageNotFoundError:  # it was not installed as packages are
         return ""
 
 
@@ -231,6 +230,7 @@ def _compile_ahead() -> int:  # exit code; 0: it ended well, or no process could
     code = ("import importlib, os, sys\n[importlib.import_module(name) for name in sys.argv[1].split()]\n"
             "from rlm.core.compiled import load, mark_compiled\ngetattr(os, 'nice', int)(10)\nload()\nmark_compiled(sys.argv[2:])")
     command = [sys.executable, "-c", code, " ".join(modules), *map(str, _marks())]
+    import subprocess
     try:
         quiet = subprocess.DEVNULL
         return subprocess.run(command, stdin=quiet, stdout=quiet, stderr=quiet, check=False).returncode

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from .errors import InvalidInput
-from .text import compose_hangul
+from .text.normal_form import LazyPattern, compose_hangul
 
 # %% ../../nbs/10_core/12_guard.ipynb #bc613971
 _PEM = r"(?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
@@ -71,7 +71,7 @@ _PIN = r"\b(?:PIN|[Pp]in)(?:[ -]?(?:code|number))?(?: (?:is|was)(?: now)?|\s{0,3
 _KOREAN = (r"(?:비밀번호|비번|패스워드|암호|(?:인증|비밀|API|접근|액세스)\s?(?:키|토큰)|핀\s?번호)"
            r"\s{0,3}(?:은|는|이|가|를|을)?\s{0,3}[:=：]?\s{0,3}"
            r"[\"'`‘“]?(?P<value>(?=[!-~]{0,64}\d)[!#-&*-;=?-Z^-z|~]{4,128})(?!\s?(?:년|월|일|자|글자|개|회|번|명|원|시|분))")
-_CODE = re.compile(r"(?:os|self|this|config|settings|request|req|process|env|app|ctx|context|args|form|options|props|state|user|data|"
+_CODE = LazyPattern(r"(?:os|self|this|config|settings|request|req|process|env|app|ctx|context|args|form|options|props|state|user|data|"
                    r"params|vault|credentials|secrets)\.\w[\w.]*|[a-z]+(?:_[a-z]+)+\d?|[A-Z]+(?:_[A-Z]+)+\d?|.*(?:\*\*\*|\.\.\.|[xX]{4}).*|"
                    r"\w*getenv.*|\$.*|%\w+%?")
 _MARKING = "your example sample dummy fake placeholder changeme change todo tbd redacted insert enter replace here xxx foo"
@@ -79,7 +79,7 @@ _FILLING = """my the a an this me with password passwd pwd pass secret key token
 string text some any db database test demo bar baz abc none null"""
 _MARKS = frozenset(_MARKING.split())  # a placeholder has one of these
 _FILLER = _MARKS.union(_FILLING.split())  # and nothing else but these
-_SUBWORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_SUBWORD = LazyPattern(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
 def _is_value(text: str) -> bool:
@@ -147,7 +147,7 @@ class _Rule:
     view: int  # 0 lower case, 1 runs, 2 digits, 3 lower case of a text with Korean letters
     needs: tuple[bytes, ...]  # one of these occurs in the view
     around: tuple[int, int]  # bytes before and after such a place that show whether the shape is there; (0, 0): the whole text
-    pattern: re.Pattern[str]  # the shape; its group `value`, if it has one, is what is taken out
+    pattern: LazyPattern  # the shape; its group `value`, if it has one, is what is taken out
     test: Callable[[str], bool] = bool  # whether a match is meant
 
 
@@ -164,28 +164,28 @@ _BREAKING = (*_needs("system>", "system ", "instruction", "</", "[end of memory"
 _NAMES = _needs("passw", "passph", "passcode", "pass ", "pass:", "pass=", "pw", "p/w", "pwd", "secret", "token", "key", "credential")
 _WHOLE = (0, 0)
 SECRETS: tuple[_Rule, ...] = (
-    _Rule("private key", 0, _needs("private key"), _WHOLE, re.compile(_PRIVATE, re.S)),
-    _Rule("token", 1, (b"x" * 20,), _WHOLE, re.compile(_TOKEN)),
-    _Rule("token", 1, (b"x" * 20,), _WHOLE, re.compile(_BEARER)),
-    _Rule("webhook", 0, _needs("https://"), (0, 400), re.compile(_HOOK)),
-    _Rule("password", 0, _needs("://"), (24, 200), re.compile(_URL), _is_value),
-    _Rule("password", 0, _NAMES, (20, 240), re.compile(_LABELLED), _is_value),
-    _Rule("password", 0, _needs("@"), (160, 240), re.compile(_LOGIN), _is_value),
-    _Rule("password", 0, _needs("passphrase", "pass phrase"), (4, 280), re.compile(_PASSPHRASE), _is_passphrase),
-    _Rule("password", 0, _NAMES, (20, 280), re.compile(_HYPHENED), _is_passphrase),
-    _Rule("recovery phrase", 0, _needs("seed", "recovery", "mnemonic", "wallet"), (4, 360), re.compile(_MNEMONIC)),
-    _Rule("password", 0, _needs("pin ", "pin:"), (4, 40), re.compile(_PIN)),
-    _Rule("password", 3, _needs("비밀번호", "비번", "암호", "패스워드", "키", "토큰", "핀"), (24, 120), re.compile(_KOREAN), _is_value),
-    _Rule("resident number", 2, (b"0" * 13,), _WHOLE, re.compile(_RESIDENT), _is_resident),
-    _Rule("resident number", 2, (b"0" * 13,), _WHOLE, re.compile(_RESIDENT_NAMED)),
-    _Rule("social security number", 0, _needs("ssn", "social security"), (4, 80), re.compile(_SSN)),
-    _Rule("social insurance number", 0, _needs("sin ", "sin:", "social insurance"), (4, 80), re.compile(_SIN)),
-    _Rule("card number", 2, (b"0" * 13,), _WHOLE, re.compile(_CARD), _is_card),
+    _Rule("private key", 0, _needs("private key"), _WHOLE, LazyPattern(_PRIVATE, re.S)),
+    _Rule("token", 1, (b"x" * 20,), _WHOLE, LazyPattern(_TOKEN)),
+    _Rule("token", 1, (b"x" * 20,), _WHOLE, LazyPattern(_BEARER)),
+    _Rule("webhook", 0, _needs("https://"), (0, 400), LazyPattern(_HOOK)),
+    _Rule("password", 0, _needs("://"), (24, 200), LazyPattern(_URL), _is_value),
+    _Rule("password", 0, _NAMES, (20, 240), LazyPattern(_LABELLED), _is_value),
+    _Rule("password", 0, _needs("@"), (160, 240), LazyPattern(_LOGIN), _is_value),
+    _Rule("password", 0, _needs("passphrase", "pass phrase"), (4, 280), LazyPattern(_PASSPHRASE), _is_passphrase),
+    _Rule("password", 0, _NAMES, (20, 280), LazyPattern(_HYPHENED), _is_passphrase),
+    _Rule("recovery phrase", 0, _needs("seed", "recovery", "mnemonic", "wallet"), (4, 360), LazyPattern(_MNEMONIC)),
+    _Rule("password", 0, _needs("pin ", "pin:"), (4, 40), LazyPattern(_PIN)),
+    _Rule("password", 3, _needs("비밀번호", "비번", "암호", "패스워드", "키", "토큰", "핀"), (24, 120), LazyPattern(_KOREAN), _is_value),
+    _Rule("resident number", 2, (b"0" * 13,), _WHOLE, LazyPattern(_RESIDENT), _is_resident),
+    _Rule("resident number", 2, (b"0" * 13,), _WHOLE, LazyPattern(_RESIDENT_NAMED)),
+    _Rule("social security number", 0, _needs("ssn", "social security"), (4, 80), LazyPattern(_SSN)),
+    _Rule("social insurance number", 0, _needs("sin ", "sin:", "social insurance"), (4, 80), LazyPattern(_SIN)),
+    _Rule("card number", 2, (b"0" * 13,), _WHOLE, LazyPattern(_CARD), _is_card),
 )
 INSTRUCTIONS: tuple[_Rule, ...] = (
-    _Rule("instructions", 0, _ORDERING, (60, 100), re.compile(f"{_ENGLISH}|{_MARKUP}")),
-    _Rule("instructions", 0, _BREAKING, (160, 160), re.compile(_BREAKOUT)),
-    _Rule("instructions", 3, _ORDERING_KO, (120, 240), re.compile(_HANGUL)),
+    _Rule("instructions", 0, _ORDERING, (60, 100), LazyPattern(f"{_ENGLISH}|{_MARKUP}")),
+    _Rule("instructions", 0, _BREAKING, (160, 160), LazyPattern(_BREAKOUT)),
+    _Rule("instructions", 3, _ORDERING_KO, (120, 240), LazyPattern(_HANGUL)),
 )
 
 # %% ../../nbs/10_core/12_guard.ipynb #895e39c1
@@ -255,7 +255,7 @@ class ScreenedText:
 def _matches(text: str, read: tuple[bytes, tuple[bytes, ...]], rules: tuple[_Rule, ...]) -> Iterator[tuple[int, int, str]]:
     "Where something is, and what: start, end, kind."
     for rule in _found(read, rules):
-        group = "value" if "value" in rule.pattern.groupindex else 0
+        group = "value" if "value" in rule.pattern.compiled.groupindex else 0
         for match in rule.pattern.finditer(text):
             if rule.test(match[group]):
                 yield *match.span(group), rule.kind
@@ -269,7 +269,7 @@ def _look_over(text: str) -> tuple[list[tuple[int, int, str]], bool]:
     return list(_matches(text, views, SECRETS)), any(True for _ in _matches(text, views, INSTRUCTIONS))
 
 
-_HIDDEN = re.compile("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]")
+_HIDDEN = LazyPattern("[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]")
 
 
 def screen(text: str,            # text that is to be stored
@@ -453,7 +453,7 @@ def guarded(fields: dict[str, Any],  # fields of a memory, as a caller gave them
     return fields | values | {name: s.text for name, s in found.items()} | {"provenance": noted}
 
 # %% ../../nbs/10_core/12_guard.ipynb #28367b4e
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
+_UNSEEN = LazyPattern("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
 _SOURCE = 120  # characters of a source that are shown
 
 

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from ..core.clock import Clock, SystemClock, from_iso, to_iso
 from ..core.errors import InvalidInput
@@ -386,6 +385,7 @@ def build_graph(backend: SQLStorage,     # the store
     seqs, added, upto = weigher.threads.seqs, 0, run.upto
     if run.unchanged:
         return BuildReport(len(seqs), 0, 0, False, True)
+    from tqdm import tqdm  # loaded when there is something to link
     with tqdm(total=len(seqs), initial=int(np.searchsorted(seqs, upto, "right")), desc="linking",
               disable=None if progress is None else not progress, leave=False) as shown:
         for upto, found in link_batches(weigher, k, run.upto):

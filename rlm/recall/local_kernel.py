@@ -9,7 +9,6 @@ __all__ = ['RELEVANCE', 'MARGIN', 'SURE', 'MISSING_UNITS', 'tail_bound', 'cue_bo
 # %% ../../nbs/40_recall/16_local_kernel.ipynb #4cc89f81
 from collections.abc import Collection, Sequence
 from functools import lru_cache
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,15 +51,13 @@ class LocalAnswer(NamedTuple):
     declined: str = ""  # reason why there is no answer; empty: there is one
 
 # %% ../../nbs/40_recall/16_local_kernel.ipynb #c0de9e80
-_NORMAL = NormalDist()
-
-
 @lru_cache(256)
 def tail_bound(k: int,  # number of memories wanted
                n: int,  # number of memories that are not scored
                ) -> float:
     "Return what meaning may give by chance to the k-th best of the memories that are not scored, on the scale of `ScoreWeights`."
-    return DEFAULT_WEIGHTS.meaning * max(0.0, _NORMAL.inv_cdf(1 - k / n)) if n > 2 * k else 0.0
+    from statistics import NormalDist
+    return DEFAULT_WEIGHTS.meaning * max(0.0, NormalDist().inv_cdf(1 - k / n)) if n > 2 * k else 0.0
 
 # %% ../../nbs/40_recall/16_local_kernel.ipynb #6f3723bc
 def cue_bound(features: QueryFeatures,  # cues of a question

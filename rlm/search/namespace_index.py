@@ -10,7 +10,7 @@ import ctypes
 import hashlib
 import sys
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from ..core.errors import StoreCorrupt, StoreError
 from ..core.text import TOKENISER_VERSION
@@ -217,8 +216,11 @@ class NamespaceIndex:
 
     def _read(self, seqs: Sequence[int], batch: int = 5000) -> None:
         "Add memories to the index, in batches."
-        many, starts = len(seqs) > 4 * batch, range(0, len(seqs), batch)
-        for start in tqdm(starts, "indexing", disable=None, leave=False) if many else starts:  # None: a bar on terminals only
+        starts: Iterable[int] = range(0, len(seqs), batch)
+        if many := len(seqs) > 4 * batch:
+            from tqdm import tqdm  # loaded when an index is built
+            starts = tqdm(starts, "indexing", disable=None, leave=False)  # None: a bar on terminals only
+        for start in starts:
             some = self.storage.change_feed.documents(seqs[start:start + batch])
             if some:
                 self.metadata.add(some)

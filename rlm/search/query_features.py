@@ -17,18 +17,18 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.text import compose_hangul
+from ..core.text.normal_form import LazyPattern, compose_hangul
 
 # %% ../../nbs/30_search/01_query_features.ipynb #68664f25
 _MONTHS = ("january", "february", "march", "april", "may", "june",
            "july", "august", "september", "october", "november", "december")
 _MONTH = "|".join(f"{m}|{m[:3]}" for m in _MONTHS if m != "may")
-_DATED = re.compile(rf"\b(?:(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+)?(?P<m>{_MONTH}|may)\b\.?"
+_DATED = LazyPattern(rf"\b(?:(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+)?(?P<m>{_MONTH}|may)\b\.?"
                     r"(?:\s+(?P<d2>\d{1,2})(?:st|nd|rd|th)?(?!\d))?(?:,?\s+(?P<y>(?:19|20)\d\d))?", re.I)
-_ISO = re.compile(r"\b(?P<y>(?:19|20)\d\d)-(?P<m>\d\d)(?:-(?P<d>\d\d))?\b")
-_KOREAN = re.compile(r"(?:(?P<y>(?:19|20)\d\d)년\s*)?(?P<m>1[0-2]|[1-9])월(?:\s*(?P<d>[12]\d|3[01]|[1-9])일)?")
-_YEAR = re.compile(r"\b(?P<y>(?:19|20)\d\d)(?=\b|년)")
-_BEFORE_MAY = re.compile(r"\b(in|of|since|until|during|last|next|this)\s+$", re.I)
+_ISO = LazyPattern(r"\b(?P<y>(?:19|20)\d\d)-(?P<m>\d\d)(?:-(?P<d>\d\d))?\b")
+_KOREAN = LazyPattern(r"(?:(?P<y>(?:19|20)\d\d)년\s*)?(?P<m>1[0-2]|[1-9])월(?:\s*(?P<d>[12]\d|3[01]|[1-9])일)?")
+_YEAR = LazyPattern(r"\b(?P<y>(?:19|20)\d\d)(?=\b|년)")
+_BEFORE_MAY = LazyPattern(r"\b(in|of|since|until|during|last|next|this)\s+$", re.I)
 _BACK = 32  # characters before *may* that are searched for a preposition
 
 
@@ -89,7 +89,7 @@ _ASKED_KOREAN = _masks({
     TIME: "언제|며칠|몇시|몇 시|몇월|몇 월|몇년|몇 년|얼마나 오래|얼마나 됐", TELEPHONE: "전화번호|전화 번호|연락처",
     EMAIL: "이메일|메일 주소", CODE: "비밀번호|비번|암호", TELEPHONE | CODE: "번호", PERSON: "누구|누가|누굴|이름|성함",
     COUNT: "몇|나이|얼마나|얼마로", MONEY: "얼마|비용|가격|연봉|월급|월세|요금|보험료"})
-_WORDS = re.compile(r"[a-z]+|\d+")
+_WORDS = LazyPattern(r"[a-z]+|\d+")
 _OF_MONEY = {"", *_WORDS.findall("is are was were did do does will would has have per for a the my it")}  # after *how much*
 
 
@@ -113,26 +113,26 @@ def asked_types(query: str,  # question, in English or Korean
 _TOLD_TIME = {*_MONTHS, *(m[:3] for m in _MONTHS), *_WORDS.findall(
     "yesterday today tomorrow tonight last next ago since recently monday tuesday wednesday thursday friday saturday sunday week weeks "
     "weekend month months year years day days morning evening")}
-_TOLD_TIME_KOREAN = re.compile(
+_TOLD_TIME_KOREAN = LazyPattern(
     r"어제|오늘|내일|모레|그제|지난|다음\s?(?:주|달)|이번|작년|올해|내년|[월화수목금토일]요일|\d\s?(?:년|월|일|시|주|개월)|아침|저녁|주말")
 _TOLD_COUNT = {*_WORDS.findall("two three four five six seven eight nine ten eleven twelve twenty thirty half dozen once twice")}
-_TOLD_COUNT_KOREAN = re.compile(
+_TOLD_COUNT_KOREAN = LazyPattern(
     r"(?:[한두세네첫십백천]|다섯|여섯|일곱|여덟|아홉|열|스무)\s?(?:개|명|번|시|분|마리|살|달|주|장|권|잔|병|층|박|킬로|미터|년|원)")
 _TOLD_MONEY = {*_WORDS.findall("euro euros dollar dollars pound pounds won usd eur gbp pay pays paid cost costs rent charge fee price "
                                "worth salary quoted bill owe owes")}
-_TOLD_MONEY_KOREAN = re.compile(r"[$€£₩]\s?\d|\d\s?(?:[만천]|원)|월급|연봉|월세|비용|요금|가격")
-_TOLD_TELEPHONE = re.compile(r"\d{2,4}[- ]\d{3,4}[- ]?\d{2,4}|\d{7}")
-_TOLD_CODE = re.compile(r"(?i:(?<![a-z\d])[a-z]{1,12}-?\d)|[*#]\d")  # *bluefish22*, *KE907*
-_TOLD_EMAIL = re.compile(r"\w@\w")
+_TOLD_MONEY_KOREAN = LazyPattern(r"[$€£₩]\s?\d|\d\s?(?:[만천]|원)|월급|연봉|월세|비용|요금|가격")
+_TOLD_TELEPHONE = LazyPattern(r"\d{2,4}[- ]\d{3,4}[- ]?\d{2,4}|\d{7}")
+_TOLD_CODE = LazyPattern(r"(?i:(?<![a-z\d])[a-z]{1,12}-?\d)|[*#]\d")  # *bluefish22*, *KE907*
+_TOLD_EMAIL = LazyPattern(r"\w@\w")
 _KIN = {*_WORDS.findall("mother mum mom father dad sister brother wife husband partner son daughter aunt uncle cousin niece nephew "
                         "grandma grandmother grandfather grandpa grandson granddaughter neighbour neighbor boss "
                         "colleague friend landlord landlady")}
-_TOLD_PERSON_KOREAN = re.compile(
+_TOLD_PERSON_KOREAN = LazyPattern(
     r"[가-힣](?:한테|에게|이?랑 )|[가-힣]{2}이(?:[가는를]|네)|이름[은이]|"
     r"[가-힣]{2,3}\s?(?:씨|선생님|쌤|교수|박사|원장|과장|부장|대리|주임|팀장|이?라[고는])|"
     r"성함|엄마|어머니|아빠|아버지|언니|누나|오빠|동생|아내|남편|딸|아들|"
     r"이모|고모|삼촌|사촌|조카|할머니|할아버지|이웃|옆집|사장|동료|친구|집주인|장모|장인|며느리|사위")
-_PROPER = re.compile(r"(?<=[^\W_,;:'\"’)] |[,;:'\"’)] )[A-Z][\w&-]+")  # not the first word of a sentence
+_PROPER = LazyPattern(r"(?<=[^\W_,;:'\"’)] |[,;:'\"’)] )[A-Z][\w&-]+")  # not the first word of a sentence
 
 
 def told_types(text: str,  # text of a memory, in English or Korean
@@ -153,7 +153,7 @@ def told_types(text: str,  # text of a memory, in English or Korean
     return found
 
 # %% ../../nbs/30_search/01_query_features.ipynb #580c5163
-_ASKS_NOW = re.compile(r"\b(now|nowadays|these days|currently|current|at the moment|at present|presently|still|any ?more|latest|newest|"
+_ASKS_NOW = LazyPattern(r"\b(now|nowadays|these days|currently|current|at the moment|at present|presently|still|any ?more|latest|newest|"
                        r"today)\b|요즘|요새|지금|현재|이제|최근|아직", re.I)
 
 
@@ -163,11 +163,11 @@ def asks_now(query: str,  # question, in English or Korean
     return _ASKS_NOW.search(query) is not None
 
 
-_ASKS_BEFORE = re.compile(r"\b(used to|before|back then|originally|at first|initially|former(?:ly)?|previous(?:ly)?|"
+_ASKS_BEFORE = LazyPattern(r"\b(used to|before|back then|originally|at first|initially|former(?:ly)?|previous(?:ly)?|"
                           r"(?:my|our|your|his|her|their|the) old)\b|예전|옛날|원래|이전|전에|처음|"
                           r"[가-힣]기 ?전|시절|[가-힣]던 (?=[가-힣])", re.I)
-_TWO_DIGITS = re.compile(r"(?<![A-Za-z])\d\d")  # of a year, if there is one
-_SPEAKS_OF_PAST = re.compile(r"\b(did|was|were|had)\b|[가-힣](?:았|었|였|했)|[갔왔났봤샀섰탔됐썼]", re.I)
+_TWO_DIGITS = LazyPattern(r"(?<![A-Za-z])\d\d")  # of a year, if there is one
+_SPEAKS_OF_PAST = LazyPattern(r"\b(did|was|were|had)\b|[가-힣](?:았|었|였|했)|[갔왔났봤샀섰탔됐썼]", re.I)
 
 
 def asks_before(query: str,  # question, in English or Korean
@@ -186,7 +186,7 @@ def past_moment(query: str,     # question, in English or Korean
     return max((end - timedelta(microseconds=1) for end in ends if end <= now), default=None)
 
 
-_TELLS_CHANGE = re.compile(
+_TELLS_CHANGE = LazyPattern(
     r"\b(now|chang(?:ed?|es|ing)|moved|moving|switch(?:ed|ing)|no longer|any ?more|instead|quit|stopped|gone off|replac(?:ed|es|ing)|new|"
     r"from now on|as of|shifted|postponed|pushed|brought forward|updated?|cancell?ed|correction|used to|sold|swapp?ed|gave up|given up|"
     r"dropped|doubled|halved)\b|"
@@ -202,9 +202,9 @@ def tells_change(text: str,  # text of a memory, in English or Korean
 # %% ../../nbs/30_search/01_query_features.ipynb #a5f0e7c4
 _UNITS = (r"(?!\d|[:.,]\d|[\s-]?(?:people|persons|guests|days?|minutes?|hours?|weeks?|months?|years?|euros?|dollars?|pounds?|percent|%|"
           r"(?:st|nd|rd|th|am|pm)\b))")  # what follows an amount or a time
-_DIGITS = re.compile(r"\d\d")
+_DIGITS = LazyPattern(r"\d\d")
 MOST_NAMED = 4  # numbers and codes in a question; a text with more of them is a page, and no question about a thing
-_IDENTIFIER = re.compile(
+_IDENTIFIER = LazyPattern(
     r"\b(?:order|invoice|flight|room|ticket|bus|train|part|(?<!in )case|locker|parcel|package|booking|reservation|account|gate|platform|"
     rf"route|apartment|flat|seat|channel)\.? (?:number |no\.? ?|#)?(?P<named>[a-z]{{0,4}}-?\d{{2,}}){_UNITS}|#(?P<hash>\d{{2,}})|"
     rf"(?<![a-z\d])(?P<mixed>[a-z]{{1,4}}-?\d{{2,}}){_UNITS}|"
@@ -221,7 +221,7 @@ def identifiers_in(query: str,            # question, in English or Korean
     return tuple(name for name in found if not (len(name) == 4 and name[:2] in ("19", "20") and name.isdigit()))
 
 # %% ../../nbs/30_search/01_query_features.ipynb #fb6e16bf
-_SAYS = re.compile(r"[\w?？؟]")  # a letter, or a mark that asks
+_SAYS = LazyPattern(r"[\w?？؟]")  # a letter, or a mark that asks
 
 
 def question_form(text: str,  # text of a memory
@@ -246,7 +246,7 @@ def named_speakers(query: str,                               # question as it wa
     return frozenset(number for word in words for number in known.get(word, ()))
 
 # %% ../../nbs/30_search/01_query_features.ipynb #c9f84045
-_HANGUL, _LATIN = re.compile("[가-힣]+"), re.compile("[A-Za-z]+")
+_HANGUL, _LATIN = LazyPattern("[가-힣]+"), LazyPattern("[A-Za-z]+")
 
 
 def dominant_script(text: str,  # question, or text of a memory
@@ -259,7 +259,7 @@ def dominant_script(text: str,  # question, or text of a memory
 
 # %% ../../nbs/30_search/01_query_features.ipynb #6970058b
 FEW_NAMES = 64  # parts of names, up to which testing each in turn is faster than splitting the question into words
-_HINTS = re.compile("|".join(dict.fromkeys(m[:3] for m in _MONTHS)) + "|19|20|월|"  # every text with a date has one
+_HINTS = LazyPattern("|".join(dict.fromkeys(m[:3] for m in _MONTHS)) + "|19|20|월|"  # every text with a date has one
                     "now|these d|current|at the mom|present|still|any ?more|latest|newest|today|요[즘새]|지금|현재|이제|최근|아직|"
                     "used to|before|back then|original|at first|initial|former|previous| old |예전|옛날|원래|이전|전에|처음|"
                     "기 ?전|시절|던 ")

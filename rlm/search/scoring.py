@@ -16,7 +16,6 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from statistics import NormalDist
 from typing import NamedTuple, Protocol, overload
 
 import numpy as np
@@ -253,6 +252,7 @@ def _date_mask(said: Values,                  # (n,) times, in seconds since 197
 def chance_z_score(n: int,  # number of memories unrelated to a question
                    ) -> float:  # standard deviations, at least 1
     "Return the z-score that the tenth nearest of `n` unrelated memories reaches by chance, for a normal distribution."
+    from statistics import NormalDist  # loaded when it is used: it brings fractions and decimals
     return max(1.0, NormalDist().inv_cdf(1 - 10 / n)) if n > 20 else 1.0
 
 

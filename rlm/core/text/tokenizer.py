@@ -20,7 +20,7 @@ from itertools import chain, pairwise
 import Stemmer  # type: ignore[import-not-found]
 
 from ..errors import InvalidInput
-from .normal_form import JOINER, normal_form, normalise
+from .normal_form import JOINER, LazyPattern, normal_form, normalise
 
 # %% ../../../nbs/10_core/06_tokenizer.ipynb #5fd413ae
 _FUNCTION_WORDS = """
@@ -61,12 +61,12 @@ class _StemCache(dict[str, str]):
 ENGLISH_STEMS = _StemCache()  # lower-case word → stem
 
 # %% ../../../nbs/10_core/06_tokenizer.ipynb #acfaf955
-_NAMES = re.compile(r"(?<![^\W_])(?:[a-z]\+\+|[acfj]#)(?![^\W\d_])|(?<![^\s(\[\"'`])\.[a-z]\w*", re.IGNORECASE)
-_CLITIC = re.compile(r"(?<=[^\W\d_])'(?:(?:s|m|re|ve|ll|d)(?![^\W_])|(?=[^\W\d_]))", re.IGNORECASE)
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_COMPOUND = re.compile(r"[^\W_]+(?:[._&-][^\W_]+)*")
-_ATOM = re.compile(r"\d+(?:\.\d+)*|[A-Z]{2,}s?(?![A-Za-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_WORD = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+")
+_NAMES = LazyPattern(r"(?<![^\W_])(?:[a-z]\+\+|[acfj]#)(?![^\W\d_])|(?<![^\s(\[\"'`])\.[a-z]\w*", re.IGNORECASE)
+_CLITIC = LazyPattern(r"(?<=[^\W\d_])'(?:(?:s|m|re|ve|ll|d)(?![^\W_])|(?=[^\W\d_]))", re.IGNORECASE)
+_THOUSANDS = LazyPattern(r"(?<=\d),(?=\d{3}(?!\d))")
+_COMPOUND = LazyPattern(r"[^\W_]+(?:[._&-][^\W_]+)*")
+_ATOM = LazyPattern(r"\d+(?:\.\d+)*|[A-Z]{2,}s?(?![A-Za-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_WORD = LazyPattern(r"\d+(?:\.\d+)*|[^\W\d_]+")
 _ORDINAL = frozenset({"s", "st", "nd", "rd", "th"})
 
 
@@ -131,7 +131,7 @@ _AFTER_INFINITIVE = frozenset({"요", "서", "서는", "도", "야", "야지"}) 
 _INFINITIVE = frozenset({0, 1, 4, 6, 9, 14})  # vowels of an infinitive: ㅏ ㅐ ㅓ ㅕ ㅘ ㅝ
 _NO_INFINITIVE = frozenset("과화좌")  # syllables that end no verb: 치과도, 영화도
 _OPEN = {6: 20, 9: 8, 14: 13}  # ㅕ → ㅣ, ㅘ → ㅗ, ㅝ → ㅜ: 마셔 → 마시, 봐 → 보, 배워 → 배우
-_TAIL = re.compile("(?<=.)(?:으시|하시|하|으|어|아|여)$")
+_TAIL = LazyPattern("(?<=.)(?:으시|하시|하|으|어|아|여)$")
 
 
 def vowel_and_final(syllable: str,  # one character
@@ -223,7 +223,7 @@ TOKENISER_VERSION = 3  # stamped into every derived index; raise it when `tokens
 FUNCTION_WORDS = ENGLISH_FUNCTION_WORDS | KOREAN_QUESTION_WORDS  # dropped, unless a text has nothing else
 
 # %% ../../../nbs/10_core/06_tokenizer.ipynb #2415a9e2
-_BIGRAM = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u19e0-\u19ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"
+_BIGRAM = LazyPattern("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u19e0-\u19ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"
                      "\u3400-\u4dbf\u4e00-\u9fff\ua9e0-\ua9ff\uaa60-\uaa7f\uf900-\ufaff"
                      "\U00016fe0-\U00018fff\U0001b000-\U0001b16f\U00020000-\U0003ffff]")
 
@@ -249,14 +249,14 @@ class _CharacterKinds(dict[int, str]):
 
 
 _KINDS = _CharacterKinds()
-_RUNS = re.compile(r"(?P<a>a[am]*)|(?P<h>h[hm]*)|(?P<c>(?:cm*)+)|(?P<w>[wm]+)|(?P<s>s)")
-_UNIT = re.compile("cm*")
+_RUNS = LazyPattern(r"(?P<a>a[am]*)|(?P<h>h[hm]*)|(?P<c>(?:cm*)+)|(?P<w>[wm]+)|(?P<s>s)")
+_UNIT = LazyPattern("cm*")
 
 # %% ../../../nbs/10_core/06_tokenizer.ipynb #ab4b6abf
 _PLAIN = str.maketrans("\u2018\u2019\u02bc\u2010", "'''-")  # typographic apostrophes and hyphen
-_OTHER_DIGIT = re.compile(r"[^\D0-9]")  # ٤, ४, ４
+_OTHER_DIGIT = LazyPattern(r"[^\D0-9]")  # ٤, ४, ４
 _SPACE = "\u200b"  # of no width: in a text between words, in a paste or a disguise within one
-_INVISIBLE = re.compile("[\u00ad\u061c\u200c-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")
+_INVISIBLE = LazyPattern("[\u00ad\u061c\u200c-\u200f\u202a-\u202e\u2060-\u2064\ufe00-\ufe0f\ufeff]")
 
 
 def split_words(chunk: str,  # a text without white space
@@ -343,11 +343,11 @@ def fts_query(terms: Iterable[str],  # tokens, in any number
 
 # %% ../../../nbs/10_core/06_tokenizer.ipynb #ee1515ad
 _CLOSERS = r"[\"'”’)\]»」』】）]*"
-_CANDIDATE = re.compile(  # the class of all first characters comes first: `re` skips others quickly
+_CANDIDATE = LazyPattern(  # the class of all first characters comes first: `re` skips others quickly
     rf"[\n。！？｡.!?…।؟۔](?:(?<=\n)\s*|(?<=[。！？｡])(?P<wide>[。！？｡!?…]*{_CLOSERS})|(?P<stop>[.!?…।؟۔]*{_CLOSERS}))")
-_NEXT = re.compile(r"\s*(?:[\"'“‘(\[«「『*_-]+\s*)?(\S?)")  # the first character of what follows
-_BULLET = re.compile(r"(?:[-*•·▪◦]|\d{1,3}[.)]|[a-zA-Z][.)])\s")
-_BEFORE = re.compile(r"[^\W_]+(?:[.'’&-][^\W_]+)*$")  # the word that the full stop belongs to
+_NEXT = LazyPattern(r"\s*(?:[\"'“‘(\[«「『*_-]+\s*)?(\S?)")  # the first character of what follows
+_BULLET = LazyPattern(r"(?:[-*•·▪◦]|\d{1,3}[.)]|[a-zA-Z][.)])\s")
+_BEFORE = LazyPattern(r"[^\W_]+(?:[.'’&-][^\W_]+)*$")  # the word that the full stop belongs to
 _NEVER = """mr mrs ms mx dr prof st rev hon gen col capt lt sgt sen rep gov pres messrs vs viz cf e.g i.e eg ie
 fig figs eq approx ca dept est vol mt ft al"""
 _SOMETIMES = """inc ltd co corp bros jr sr etc a.m p.m am pm u.s u.k e.u ph.d m.d b.a m.a jan feb mar apr jun jul aug

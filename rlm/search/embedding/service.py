@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from tqdm import tqdm
 
 from ...core.clock import Clock, ManualClock, RecordedClock, SystemClock
 from ...core.settings import Settings
@@ -86,6 +85,7 @@ def embed_texts(model: Embedder,       # makes the vectors
     "Return the vectors of texts, with progress in a terminal. Raises `EmbeddingError`."
     if len(texts) <= EMBED_BATCH:
         return model.embed(texts, "passage")
+    from tqdm import tqdm  # loaded when many texts are embedded
     starts = range(0, len(texts), EMBED_BATCH)
     shown = tqdm(starts, f"embedding with {model.name}", disable=None, leave=False)  # None: where there is a terminal
     return np.concatenate([model.embed(texts[at:at + EMBED_BATCH], "passage") for at in shown])

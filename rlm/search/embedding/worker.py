@@ -47,7 +47,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from tqdm import tqdm
 
 from ...core.clock import SystemClock
 from ...core.errors import StoreReadOnly
@@ -92,7 +91,10 @@ def embed_missing(storage: SQLStorage,       # an open store
         with storage.transaction() as tx:  # vectors may have come with an import: searches use them from now on
             vectors.set_model(info)
             tx.log([Event(clock.now(), "embed", "", namespace, {"model": info.model})])
-    starts = tqdm(range(0, len(todo), batch), f"embedding with {info.model}", disable=None if len(todo) > batch else True, leave=False)
+    starts: Iterable[int] = range(0, len(todo), batch)
+    if len(todo) > batch:
+        from tqdm import tqdm  # loaded when there is much to embed
+        starts = tqdm(starts, f"embedding with {info.model}", disable=None, leave=False)
     return sum(embed_batch(storage, embedder, info, todo[start:start + batch], clock) for start in starts)
 
 # %% ../../../nbs/25_embedding/12_worker.ipynb #a3f8ddb0
@@ -133,6 +135,7 @@ def reembed(storage: SQLStorage,         # an open store
             ) -> ReembedReport:
     """Give every memory vectors of this model, then let searches use them. Killed at any point, the next call goes on where it was.
     Raises `StoreReadOnly`, `EmbeddingError`."""
+    from tqdm import tqdm  # loaded when a store is embedded anew
     if storage.read_only:
         raise StoreReadOnly(f"The store {storage.path!r} is open for reading only.", "Open it without read_only.")
     vectors = storage.vectors
