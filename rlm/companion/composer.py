@@ -121,8 +121,12 @@ def memory_line(record: MemoryRecord,  # a memory
                 time: str = "",        # time of day, where another line has the same date
                 ) -> str:
     "Return one line of the block."
-    over = f" ({past})" if past else ""
-    return f"- [{html.escape(_source_label(record, time), quote=False)}] {html.escape(text + over, quote=False)}"
+    return _line_start(record, time) + html.escape(f"{text} ({past})" if past else text, quote=False)
+
+
+def _line_start(record: MemoryRecord, time: str) -> str:
+    "What stands before the words of a memory."
+    return f"- [{html.escape(_source_label(record, time), quote=False)}] "
 
 
 def ended_statements(records: Sequence[MemoryRecord],      # current memories
@@ -200,36 +204,39 @@ class _Offer:
     "A memory as the lines that it may take, from the whole to its facts; each is made when it is asked for."
 
     def __init__(self, record: MemoryRecord, asked: Sequence[str], room: int, count: TokenCounter, past: str, place: int = 0) -> None:
-        self.record, self._count, self._past, self.place = record, count, past, place
+        self.record, self._count, self.place = record, count, place
         self._more, self._said, self.first = resolutions(record, asked), list[str](), 0
+        self._ending = html.escape(f" ({past})", quote=False) if past else ""
         self.tell_time("")
         if len(record.text) > PASSAGE_SIZE and (line := self.line(0)) and line[1] > WHOLE * room and self.line(1):
             self.first = 1
 
     def tell_time(self, time: str) -> None:
         "Make the lines anew, with a time of day."
-        self.time, self.least = time, self._count(memory_line(self.record, "", self._past, time))
-        self._made = list[tuple[str, int]]()
+        self.time, self._start, self._made = time, _line_start(self.record, time), list[tuple[str, int]]()
+        self._shortest = self._count(self._start + self._ending) + SHORTEST
 
     def line(self, level: int) -> tuple[str, int] | None:
         "The line at a resolution and its tokens; None: there is none so short."
         while level >= len(self._made):
-            self._said += itertools.islice(self._more, len(self._made) == len(self._said))
+            if len(self._made) == len(self._said):
+                self._said += (html.escape(text, quote=False) for text in itertools.islice(self._more, 1))
             if len(self._made) == len(self._said):
                 return None
-            line = memory_line(self.record, self._said[len(self._made)], self._past, self.time) + "\n"
+            line = f"{self._start}{self._said[len(self._made)]}{self._ending}\n"
             self._made.append((line, self._count(line)))
         return self._made[level]
 
     def fit(self, room: int) -> int | None:
         "The first resolution that costs no more than there is room for."
-        if self.least + SHORTEST > room:
+        if self._shortest > room:
             return None
         level = self.first
         while (made := self.line(level)) is not None:
             if made[1] <= room:
                 return level
             level += 1
+        self._shortest = max(self._shortest, min(cost for _, cost in self._made[self.first:]))
         return None
 
     def worth(self, relevance: float) -> float:
@@ -238,15 +245,21 @@ class _Offer:
         return relevance / math.pow(made[1] if made else 1, COST)
 
 
-def _fill(profile: Sequence[_Offer], answers: Sequence[_Offer], room: int) -> tuple[list[str], list[tuple[str, int]], list[str]]:
-    "Return the lines for which there is room, what they stand for, and the ids of the others: the profile, then what is most relevant."
+def _fill(profile: Sequence[_Offer], answers: Sequence[_Offer], room: int, partly: bool,
+          ) -> tuple[list[str], list[tuple[str, int]], list[str]]:
+    """Return the lines for which there is room, what they stand for, and the ids of the others: the profile, then what is most relevant.
+    If it may not be told partly, no lines where one has no room."""
     taken, spent = dict[str, tuple[_Offer, int]](), 0
     place = {o.record.id: n for n, o in enumerate([*profile, *sorted(answers, key=lambda o: o.place)])}
     first = [(o, int(PROFILE * room) if n else room) for n, o in enumerate(profile)]
     for offer, limit in [*first, *((o, room) for o in [*answers, *profile])]:
-        if offer.record.id not in taken and (level := offer.fit(limit - spent)) is not None:
+        if offer.record.id in taken:
+            continue
+        if (level := offer.fit(limit - spent)) is not None:
             taken[offer.record.id] = offer, level
             spent += _cost(offer, level)
+        elif not partly and limit == room:
+            return [], [], [offer.record.id]
     taken = {id: taken[id] for id in sorted(taken, key=place.__getitem__)}
     for id, (offer, level) in taken.items():
         while level and spent + (more := _cost(offer, level - 1) - _cost(offer, level)) <= room:
@@ -256,12 +269,12 @@ def _fill(profile: Sequence[_Offer], answers: Sequence[_Offer], room: int) -> tu
     return lines, [(id, level) for id, (_, level) in taken.items()], [o.record.id for o in [*profile, *answers] if o.record.id not in taken]
 
 
-def _fill_in_order(profile: Sequence[_Offer], answers: Sequence[_Offer], room: int,
+def _fill_in_order(profile: Sequence[_Offer], answers: Sequence[_Offer], room: int, partly: bool,
                    ) -> tuple[list[str], list[tuple[str, int]], list[str]]:
     "Return what `_fill` does, where lines of the same date tell the time of day: else the newest of a day is not known."
     offers = {o.record.id: o for o in [*profile, *answers]}
     while True:
-        lines, used, left_out = _fill(profile, answers, room)
+        lines, used, left_out = _fill(profile, answers, room, partly)
         times = _times_of_day([offers[id].record for id, _ in used])
         if not (new := {id: time for id, time in times.items() if not offers[id].time}):
             return lines, used, left_out
@@ -305,9 +318,9 @@ def compose(pinned: Sequence[MemoryRecord],          # always present, the most 
     offers = [(r, relevance * (share if r.role == "assistant" else 1.0)) for r, relevance in found if r.id not in always]
     offers.sort(key=lambda o: -o[1])
     answers = _by_worth([(_Offer(r, asked, room, count, over.get(r.id, ""), n), w) for n, (r, w) in enumerate(offers)], room)
-    lines, used, left_out = _fill_in_order(profile, answers, room)
+    lines, used, left_out = _fill_in_order(profile, answers, room, False)
     if left_out:
-        lines, used, left_out = _fill_in_order(profile, answers, room - count(_omission(len(profile) + len(answers))))
+        lines, used, left_out = _fill_in_order(profile, answers, room - count(_omission(len(profile) + len(answers))), True)
     while lines:
         block = first + "".join(lines) + (_omission(len(left_out)) if left_out else "") + last
         if (cost := count(block)) <= budget:

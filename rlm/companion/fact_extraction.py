@@ -10,7 +10,7 @@ __all__ = ['MOST_CHARACTERS', 'SCHEMA', 'ASKED', 'MOST_SENT', 'MOST_READ', 'LONG
 # %% ../../nbs/85_companion/04_fact_extraction.ipynb #361de099
 import re
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 
 from .english import english_statements
 from .korean import asked_of_near, asks_of_self, kin_subjects, statements_about
@@ -125,6 +125,7 @@ def _read_sentence(sentence: str, speaker: str, about: str, pronouns: bool) -> t
     return list(read), after
 
 
+@lru_cache(4096)  # a block reads the same memories again and again, and a write reads one more than once
 def text_facts(text: str,              # words of a memory
                speaker: str = "user",  # speaker, whom *I*, *my*, `나` and `내` mean
                pronouns: bool = False,  # whether *he*, *she* and *it* are subjects in the first sentence: whom they mean, the store tells
