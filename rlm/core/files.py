@@ -21,6 +21,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
@@ -128,12 +129,14 @@ _SERVER = re.compile(r"postgres(?:ql)?:/+")
 def server_path(url: str,  # address of a PostgreSQL database, as libpq reads it
                 ) -> Path:
     """Return an address in the one form that a `Path` keeps whole: without a host before the database, which then is a parameter.
-    `postgresql://ana@db/memories` becomes `postgresql:/memories?user=ana&host=db`."""
+    `postgresql://ana@db/memories` becomes `postgresql:/memories?user=ana&host=db`. Raises `InvalidInput`."""
     found = urlsplit(url)
     who, _, where = found.netloc.rpartition("@")
+    if found.fragment or "@" in found.path + found.query.partition("=")[0] or re.search(r":(?!\d+$)[^\]:,]+$", where):
+        raise InvalidInput("The address can't be read: a password, user or database holds one of / ? # @.", "Write it as %2F %3F %23 %40.")
     user, _, password = who.partition(":")
     hosts = [host.rpartition(":") if re.search(r":\d+$", host) else (host, "", "") for host in where.split(",")] if where else []
-    named = {"user": unquote(user), "password": unquote(password), "host": ",".join(unquote(h[0]) for h in hosts),
+    named = {"user": unquote(user), "password": unquote(password), "host": ",".join(unquote(h[0]).strip("[]") for h in hosts),
              "port": ",".join(h[2] for h in hosts) if any(h[2] for h in hosts) else ""}
     given = [(k, v) for k, v in named.items() if v] + parse_qsl(found.query)
     database = found.path.strip("/").replace("/", "%2F")
@@ -154,8 +157,17 @@ def server_url(path: "str | Path",  # a store, as somebody gave it
 
 def hidden_password(text: str,  # address of a database
                     ) -> str:
-    "Return an address without the password in it, to be shown."
-    return re.sub(r"(://[^/:@?]*):[^/@]*@", r"\1:***@", re.sub(r"(?i)(password=)[^&]*", r"\1***", text))
+    """Return an address as a person writes one, with `***` for a password in it; what is no address stays as it is. Every store that is
+    shown goes through this."""
+    masked = re.sub(r"(://[^/:@?]*):.*@", r"\1:***@", re.sub(r"(?i)(password=)[^&]*", r"\1***", text))
+    found = re.fullmatch(r"postgres(?:ql)?:/+([^/?@]*)\?(.*)", masked)  # as `server_path` writes one
+    given = dict(parse_qsl(found[2])) if found else {}
+    if not found or "host" not in given or re.search("[/:]", given["host"]):  # a socket's folder, an IPv6 address
+        return server_url(masked) or masked
+    who, hosts, ports = given.pop("user", ""), given.pop("host").split(","), given.pop("port", "").split(",")
+    who = quote(who, safe="") + (":***" if given.pop("password", "") else "")
+    where = ",".join(host + (f":{port}" if port else "") for host, port in zip_longest(hosts, ports, fillvalue=ports[-1]))
+    return f"postgresql://{who}{'@' if who else ''}{where}/{found[1]}{'?' if given else ''}{urlencode(given, safe='/')}"
 
 # %% ../../nbs/10_core/10_files.ipynb #9a5abde7
 def _store_of(target: Path,  # links followed

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import InvalidInput, SettingsError, suggest
-from .files import read_path, server_path, server_url
+from .files import hidden_password, read_path, server_path, server_url
 from .text import valid_label
 
 # %% ../../nbs/10_core/11_settings.ipynb #c30c680a
@@ -294,6 +294,7 @@ class Settings:
         "Name, value, source and meaning of each setting."
         shown = {f.name: getattr(self, f.name) for f in fields(self)}
         shown |= {name: "***" for name, value in shown.items() if name.endswith("_key") and value}
+        shown["db_path"] = hidden_password(str(self.db_path))
         return [(f.name, str(shown[f.name]), self.sources.get(f.name, "default"), f.metadata["about"])
                 for f in fields(self) if f.metadata]
 
@@ -407,7 +408,8 @@ def load_settings(config: "str | Path | None" = None,            # a settings fi
         try:
             values[name], sources[name] = KNOWN[name]["read"](value), where
         except ValueError as e:
-            raise SettingsError(f"The setting {name} from {where} is {value!r}; {e}.", KNOWN[name]["about"]) from None
+            shown = hidden_password(repr(value))
+            raise SettingsError(f"The setting {name} from {where} is {shown}; {e}.", KNOWN[name]["about"]) from None
     return Settings(**values, sources=sources)
 
 # %% ../../nbs/10_core/11_settings.ipynb #9bf59ba1

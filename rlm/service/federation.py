@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from ..core.errors import AlreadyExists, InvalidInput, NotFound, RlmError, StoreCorrupt, StoreError
-from ..core.files import read_path, replace_file
+from ..core.files import read_path, replace_file, server_url
 from ..core.ids import canonical_json
 from ..federation.gossip import MOST_MESSAGE, GossipConfig, GossipNode, PeerCard, PeerKey, RoundReport, Send, read_card, read_config
 from ..federation.gossip import read_message
@@ -197,6 +197,8 @@ class FederationFolder:
         path = str(memory.ctx.settings.db_path)
         if path == ":memory:":
             raise InvalidInput("A store in memory can't take part in a federation.", "Open a file.")
+        if server_url(path) is not None:
+            raise InvalidInput("A store in a server can't take part in a federation: its keys are files beside a store.", "Open a file.")
         return cls(Path(f"{os.path.realpath(read_path(path))}.federation") / quote(memory.ctx.namespace, safe=""))
 
     @property

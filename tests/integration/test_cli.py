@@ -833,9 +833,9 @@ def test_an_import_with_refusals_ends_with_one(as_json: str, near: Path) -> None
 def test_a_namespace_is_listed_purged_and_erased(home: Path) -> None:
     assert [n["name"] for n in json.loads(run(home, "namespaces", "list", "--json").stdout)] == ["agent-7", "default"]
     run(home, "memory", "delete", "peanuts")
-    assert b"0 memories erased" in run(home, "namespaces", "purge", "default", "--days", "1").stdout
+    assert b"0 memories erased" in run(home, "namespaces", "purge", "default", "--days", "1", "--yes").stdout
     assert b"allergic" in (home / STORE).read_bytes()
-    assert json.loads(run(home, "namespaces", "purge", "default", "--days", "0", "--json").stdout)["erased"] == 1
+    assert json.loads(run(home, "namespaces", "purge", "default", "--days", "0", "--yes", "--json").stdout)["erased"] == 1
     assert b"allergic" not in (home / STORE).read_bytes()
     done = run(home, "namespaces", "erase", "agent-7", stdin=b"n\n")
     assert done.returncode == 1 and b"Erase the namespace agent-7 for good?" in done.stderr

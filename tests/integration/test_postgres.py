@@ -1,4 +1,5 @@
 "A store in PostgreSQL answers as one in a file does, and says plainly what is wrong with a server."
+import json
 import os
 import re
 import subprocess
@@ -19,8 +20,18 @@ from hypothesis import strategies as st
 
 from rlm import Memory
 from rlm.core.clock import ManualClock
-from rlm.core.errors import NotFound, StoreBusy, StoreError, StoreForeign, StoreFull, StoreNewer, StoreReadOnly
+from rlm.core.errors import (
+    InvalidInput,
+    NotFound,
+    StoreBusy,
+    StoreError,
+    StoreForeign,
+    StoreFull,
+    StoreNewer,
+    StoreReadOnly,
+)
 from rlm.core.files import hidden_password, server_path, server_url
+from rlm.core.settings import load_settings
 from rlm.service.cli import main
 from rlm.store import Event, Filters, SQLStorage, Weights
 from rlm.store.postgres import database, schema
@@ -53,7 +64,27 @@ def test_addresses_survive_being_a_path_and_hide_their_password() -> None:
         assert server_path(server_url(path) or "") == Path(path), "what was read once is read again the same"
         assert server_url(Path(address)) is not None, "also when a Path has taken one of its slashes away"
     assert server_url("memory.db") is None and server_url(Path("/x/postgresql")) is None
-    assert "hunter2" not in hidden_password("postgresql://ana:hunter2@db/m") + hidden_password("postgresql:///m?password=hunter2&host=db")
+    assert hidden_password(str(server_path("postgresql://ana:hunter2@[::1]/m"))) == "postgresql:///m?user=ana&password=***&host=%3A%3A1"
+    for address in ("postgresql://ana:hunter2@db/m", "postgresql:/m?password=hunter2&user=ana&host=db", "postgresql://ana:hunt/er2@db/m"):
+        assert hidden_password(address) == "postgresql://ana:***@db/m", "as a person writes it"
+    for address in ("postgresql://ana:hunt/er2@db/m", "postgresql://ana:hunt#er2@db/m", "postgresql://ana:hunt?er2@db/m"):
+        with pytest.raises(InvalidInput, match="a password, user or database holds") as refused:
+            server_path(address)
+        assert "hunt" not in str(refused.value)
+
+
+def test_no_command_shows_the_password_of_an_address(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RLM_DB_PATH", "postgresql://ana:hunter2@db.example/mem")
+    runner = CliRunner()
+    shown = runner.invoke(main, ["config"]).output + repr(load_settings())
+    assert "hunter2" not in shown and shown.count("postgresql://ana:***@db.example/mem ") == 2
+    assert json.loads(runner.invoke(main, ["config", "--json"]).output)["db_path"]["value"] == "postgresql://ana:***@db.example/mem"
+    for words in (["mcp", "install", "--client", "claude-code"], ["hook", "install"]):
+        printed = runner.invoke(main, words)
+        assert "hunter2" not in printed.output and "postgresql://ana@db.example/mem" in printed.stdout, "and not a file of that name"
+        assert "~/.pgpass" in printed.stderr
+    monkeypatch.setenv("RLM_DB_PATH", "postgressql://ana:hunter2@db.example/mem")
+    assert "postgressql://ana:***@db.example/mem" in (said := runner.invoke(main, ["config"]).output) and "hunter2" not in said
 
 
 def test_the_ordinary_case_in_english_and_korean(store: Memory, postgres: str, clock: ManualClock,
@@ -348,7 +379,7 @@ def test_a_role_that_owns_nothing_does_all_that_a_memory_does(guest: str, clock:
         ana.backend.erase_namespace("ana", clock.now())
         assert not ana.list() and len(ana.namespace("ben").list()) == 2
         ana.namespace("ben").delete(ana.namespace("ben").list()[0].id)
-    for command, said in ((["purge", "ben", "--days", "0"], "1 memory erased."), (["erase", "ben", "--yes"], "1 memory erased.")):
+    for command, said in ((["purge", "ben", "--days", "0", "--yes"], "1 memory erased."), (["erase", "ben", "--yes"], "1 memory erased.")):
         done = CliRunner().invoke(main, ["namespaces", *command], env={"RLM_DB_PATH": guest, "RLM_EMBEDDER": "none"})
         assert done.exit_code == 0 and said in done.output, done.output
 

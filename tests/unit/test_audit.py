@@ -71,6 +71,24 @@ def test_an_erasure_reaches_the_log_and_a_recall_that_comes_late_is_dropped(memo
     assert not any(b"Gwanghwamun" in p.read_bytes() for p in path.parent.rglob("*") if p.is_file())
 
 
+def test_an_erasure_leaves_the_record_of_what_else_was_served_and_no_word_of_the_question(memory: Memory, path: Path) -> None:
+    memory.write("I work in Seoul near Gwanghwamun.", id="work")
+    for gone in ("seoul", "work"):
+        memory.context("Gwanghwamun, Seoul: where do I live and work?")
+        assert memory.ctx.recalls.flush() == 1 and len(memory.audit(id="work").recalls[0].served) == (2 if gone == "seoul" else 1)
+        if gone == "work":
+            memory.delete("work")  # purged below
+            advance(memory, days=2)
+            memory.backend.purge("default", memory.clock.now(), memory.clock.now())
+            assert memory.audit().recalls == (), "nothing else was served"
+        else:
+            memory.delete("seoul", erase=True)
+            kept = memory.audit(id="work").recalls
+            assert [(r.query, [s.memory_id for s in r.served]) for r in kept] == [("(erased)", ["work"])]
+    memory.close()
+    assert not any(b"Gwanghwamun" in p.read_bytes() for p in path.parent.rglob("*") if p.is_file())
+
+
 def test_an_erased_namespace_leaves_no_recall(memory: Memory) -> None:
     other = memory.namespace("joon")
     other.write("The boat is in the harbour.", id="boat")

@@ -34,6 +34,8 @@ from rlm.store.protocols import MAX_TERMS
 from rlm.store.records import new_record
 from rlm.store.sqlite.integrity import check
 from rlm.store.sqlite.storage import open_database
+from rlm.store.transfer.export import export_lines
+from rlm.store.transfer.importer import import_lines
 
 Make = Callable[[Path], SQLStorage]
 BACKENDS: dict[str, Make] = {
@@ -506,6 +508,22 @@ def test_a_part_that_fails_alone_leaves_the_rest(backend: SQLStorage) -> None:
             raise Oops
         put(backend, "c")
     assert found(backend, "words") == ["a", "c"] and check(backend.db) == []  # type: ignore[attr-defined]
+
+
+def test_what_was_erased_is_not_imported_after_the_namespace_was_made_anew_and_erased_again(backend: SQLStorage) -> None:
+    for id in ("one", "purged", "all"):
+        put(backend, id, "secret words", namespace="mina")
+    before = list(export_lines(backend, day(1), "mina"))
+    backend.erase(["one"], "mina", day(1))
+    with backend.transaction() as tx:
+        tx.remove(backend.get(["purged"], "mina"), day(1))
+    assert backend.purge("mina", day(2), day(2)) == 1
+    for expected in (1, 1):
+        assert backend.erase_namespace("mina", day(3)) == expected
+        put(backend, "later", namespace="mina")
+    report = import_lines(backend, before)
+    assert report.added == 0 and sorted(report.refused) == ["all", "one", "purged"] and found(backend, "secret", namespace="mina") == []
+    assert [e.kind for e in backend.events("mina", "one")] == ["erase"]
 
 
 def test_an_erasure_is_no_part_of_a_transaction(backend: SQLStorage) -> None:

@@ -5,6 +5,7 @@ import errno
 import io
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -275,6 +276,18 @@ def refuse_missing_store(db: "str | Path",  # path or address of a store
     path = read_path(db)
     if server_url(path) is None and not os.path.exists(path):
         raise NotFound(f"There is no store at {str(path)!r}.", "Write a memory first, or give the right file with --db.")
+
+
+def store_from_anywhere(db: "str | Path",  # path or address of a store
+                        ) -> str:
+    "Return a store as a program that starts in another folder finds it. A password stays out, which is said on the standard error."
+    from rlm.core.files import hidden_password, read_path, server_url
+    if (url := server_url(db)) is None:
+        return str(read_path(db).absolute())
+    bare = re.sub(r":\*\*\*(?=@)|(?<=[?&])password=\*\*\*&?", "", shown := hidden_password(url))
+    if bare != shown:
+        click.echo("The password of the store is left out: put it into ~/.pgpass, which libpq reads.", err=True)
+    return bare
 
 
 def namespace_here(settings: "Settings",  # all settings

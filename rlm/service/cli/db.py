@@ -1,17 +1,19 @@
 """Commands over a whole store: back up, restore, check, export, import, its namespaces, and all its vectors anew."""
 
+import getpass
 import os
 import re
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import IO
 
 import click
 
-from rlm.core.clock import SystemClock
+from rlm.core.clock import SystemClock, to_iso
 from rlm.core.errors import EmbeddingError, InvalidInput, NotFound
 from rlm.core.files import read_path, server_url
 from rlm.core.settings import load_settings
@@ -194,45 +196,59 @@ def known_namespace(memory: Memory,  # memory whose store is looked into
     return found
 
 
-@namespaces_group.command(epilog=example("rlm namespaces erase agent-7 --yes"))
+@namespaces_group.command(epilog=example("rlm namespaces erase agent-7 --yes", "rlm namespaces erase agent-7 --yes --json > receipt.json"))
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Don't ask.")
 @with_memory(whole="The erasure of a namespace, whose name is the argument,")
 def erase(memory: Memory, name: str, yes: bool, as_json: bool) -> None:
-    "Remove the namespace NAME out of the file: memories, history, runs, attention and index files."
+    "Remove the namespace NAME out of the file: memories, history, runs, attention and index files. With --json, print a receipt to keep."
     with known_namespace(memory, name) as found:
         label = found.ctx.namespace
         if not yes:
             click.confirm(f"Erase the namespace {label} for good?", abort=True, err=True)
-        report_erased(memory, found.backend.erase_namespace(label, memory.clock.now()), as_json)
+        report_erased(found, lambda at: found.backend.erase_namespace(label, at), as_json)
     for token in TokenFile(memory.settings.token_file).tokens():
         if label in token.namespaces:
             click.echo(f"Token {token.id} still opens {label!r}, and a write with it makes that anew: rlm tokens revoke {token.id}",
                        err=True)
 
 
-@namespaces_group.command(epilog=example("rlm namespaces purge default --days 30"))
+@namespaces_group.command(epilog=example("rlm namespaces purge default --days 30 --yes"))
 @click.argument("name")
 @click.option("--days", type=click.FloatRange(min=0), required=True, help="How long ago the deletion was, at least.")
+@click.option("--yes", is_flag=True, help="Don't ask.")
 @with_memory(whole="The purge of a namespace, whose name is the argument,")
-def purge(memory: Memory, name: str, days: float, as_json: bool) -> None:
+def purge(memory: Memory, name: str, days: float, yes: bool, as_json: bool) -> None:
     "Erase the memories of the namespace NAME that were deleted long ago; their text was kept as history."
-    now = memory.clock.now()
     with known_namespace(memory, name) as found:
-        report_erased(memory, found.backend.purge(found.ctx.namespace, now - timedelta(days=min(days, 36500)), now), as_json)
+        label = found.ctx.namespace
+        if not yes:
+            click.confirm(f"Erase what was deleted in {label} at least {days:g} days ago for good?", abort=True, err=True)
+        report_erased(found, lambda at: found.backend.purge(label, at - timedelta(days=min(days, 36500)), at), as_json)
 
 
-def report_erased(memory: Memory,  # memory whose store was erased from
-                  count: int,      # number of memories erased
-                  as_json: bool,   # whether JSON is wanted
+def report_erased(memory: Memory,                      # the namespace that is erased from
+                  erase: Callable[[datetime], int],    # erases under a recorded time, and returns the number of memories
+                  as_json: bool,                       # whether a receipt is wanted
                   ) -> None:
-    "Print how many memories were erased, and which copies may still hold their text."
-    copies = list(map(str, memory.copies()))
+    "Erase, and print how many memories there were, and which copies may still hold their text; as JSON also when, by whom and which."
+    before, at = memory.backend.position()[1], memory.clock.now()
+    count, copies = erase(at), list(map(str, memory.copies()))
     if as_json:
-        return print_json({"erased": count, "copies": copies})
+        events = memory.backend.event_log.read(memory.ctx.namespace, after=before, kinds=("erase",))
+        return print_json({"erased": count, "namespace": memory.ctx.namespace, "at": to_iso(at), "actor": this_user(),
+                           "ids": [e.subject for e in events], "copies": copies})
     click.echo(f"{count:,} {'memory' if count == 1 else 'memories'} erased.")
     for copy in copies:
         click.echo(f"  A copy made earlier may still hold the text: {copy}")
+
+
+def this_user() -> str:
+    "Return the name of the user of this process, as the system knows it; its number in a container that has no names."
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):  # no entry: KeyError until Python 3.13; Windows without USERNAME: ImportError
+        return str(os.getuid()) if hasattr(os, "getuid") else ""
 
 
 @click.command("reembed", epilog=example("rlm reembed", "rlm reembed --missing", "rlm reembed --embedder e5 --json"))

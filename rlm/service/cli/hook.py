@@ -12,7 +12,7 @@ import click
 
 from rlm.core.errors import InvalidInput
 from rlm.core.files import read_path
-from rlm.service.cli.common import Group, example, json_option, print_json, print_table, store_options
+from rlm.service.cli.common import Group, example, json_option, print_json, print_table, store_from_anywhere, store_options
 from rlm.service.hook import EVENTS, HOME, TOKENS, URL
 
 TIMEOUT_S = 10  # seconds after which Claude Code ends the hook
@@ -91,7 +91,7 @@ def install(project: bool, write: bool, url: str, secret: Path | None, tokens: i
     from rlm.service.cli.mcp import read_config, write_config
     settings = load_settings(config, db_path=db, namespace=namespace)
     words = hook_words(url=url, secret=secret and secret.absolute(), tokens=tokens, no_capture=no_capture, log=log,
-                       db=read_path(settings.db_path).absolute(), config=config and config.absolute())
+                       db=store_from_anywhere(settings.db_path), config=config and config.absolute())
     inside = ["--namespace", settings.namespace] if namespace is not None else []
     command = quoted([sys.executable, "-P", "-m", "rlm.service.hook", *words, *inside])
     path = Path.cwd() / ".claude" / "settings.local.json" if project else Path.home() / ".claude" / "settings.json"

@@ -19,7 +19,7 @@ import click
 from rlm.core.errors import InvalidInput, NotFound, StoreError
 from rlm.core.files import replace_file
 from rlm.core.settings import load_settings
-from rlm.service.cli.common import Group, example, json_option, print_json, store_options
+from rlm.service.cli.common import Group, example, json_option, print_json, store_from_anywhere, store_options
 
 
 CLIENTS = ("claude-desktop", "claude-code", "cursor", "vscode")
@@ -79,13 +79,13 @@ class ServerEntry:
 
 
 def server_entry(name: str,               # name under which the client shows it
-                 path: Path,              # the store's file
+                 store: str,              # the store, as it is found from another folder
                  namespace: str | None,   # the partition; None: the setting
                  more: Sequence[str] = (),  # further arguments
                  ) -> ServerEntry:
-    "Return the entry that serves a store. Every path in it is a full one."
+    "Return the entry that serves a store."
     inside = ("-n", namespace) if namespace is not None else ()
-    return ServerEntry(name, program(), ("mcp", "--db", str(path.absolute()), *inside, *more))
+    return ServerEntry(name, program(), ("mcp", "--db", store, *inside, *more))
 
 
 def read_config(path: Path,  # a client's file
@@ -180,10 +180,9 @@ def mcp_group(ctx: click.Context, http: bool, host: str | None, port: int | None
 def install(client: str, write: bool, name: str, read_only: bool, db: Path | None, namespace: str | None, config: Path | None,
             as_json: bool) -> None:
     "Print what goes into a program's configuration so that it starts the server; with --write, put it there."
-    from rlm.core.files import read_path
     settings, more = load_settings(config, db_path=db, namespace=namespace), [] if config is None else ["--config", str(config.absolute())]
     inside = settings.namespace if settings.sources.get("namespace") == "argument" else None
-    entry = server_entry(name, read_path(settings.db_path), inside, [*more, *(["--read-only"] if read_only else [])])
+    entry = server_entry(name, store_from_anywhere(settings.db_path), inside, [*more, *(["--read-only"] if read_only else [])])
     path = config_path(client, Path.cwd())
     if find_spec("mcp") is None:
         click.echo("The server needs the package mcp, which is not installed here: pip install 'rlm[mcp]'", err=True)

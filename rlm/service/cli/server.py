@@ -8,7 +8,7 @@ import click
 
 from rlm.core.clock import to_iso
 from rlm.core.errors import MissingExtra
-from rlm.core.files import read_path
+from rlm.core.files import hidden_password, read_path
 from rlm.core.settings import load_settings
 from rlm.service.cli.common import Group, example, json_option, options, print_json, print_rows, store_options
 from rlm.service.http.tokens import RIGHTS, Token, TokenFile, TokenUses, read_expiry, read_lifetime
@@ -152,5 +152,6 @@ def proxy_command(upstream: str | None, host: str | None, port: int, token_file:
     with listening(settings.serve_host, settings.serve_port) as here, suppress(KeyboardInterrupt):
         shown, number = here.getsockname()[:2]
         place = f"[{shown}]:{number}" if ":" in shown else f"{shown}:{number}"
-        notice = f"Base URL for clients: http://{place}{BASE} (upstream {proxy.upstream}, memories {read_path(settings.db_path)})"
+        store = hidden_password(str(read_path(settings.db_path)))
+        notice = f"Base URL for clients: http://{place}{BASE} (upstream {proxy.upstream}, memories {store})"
         AnnouncedServer(http_config(proxy_application(proxy)), notice).run(sockets=[here])

@@ -29,7 +29,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ...core.compiled import prepare
 from ...core.errors import RlmError, SettingsError
-from ...core.files import read_path, server_url
+from ...core.files import hidden_password, read_path, server_url
 from ...core.settings import Settings
 from ...core.text import clip
 from .app import guarded_application
@@ -358,5 +358,5 @@ def _answer(app: TracingMiddleware, settings: Settings, here: Listener, number: 
         host, port = here.getsockname()[:2]
         place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         who = "who has a token" if app.app.config.tokens.required() else "anyone on this machine"  # type: ignore[attr-defined]
-        notice = f"Serving {read_path(settings.db_path)} for {who} at http://{place}/"
+        notice = f"Serving {hidden_password(str(read_path(settings.db_path)))} for {who} at http://{place}/"
         (AnnouncedServer(http_config(app), notice) if number == 0 else UvicornServer(http_config(app))).run(sockets=[here])

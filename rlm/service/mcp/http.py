@@ -15,7 +15,7 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 
-from rlm.core.files import read_path
+from rlm.core.files import hidden_password, read_path
 from rlm.core.settings import Settings
 
 from ..http.errors import HttpProblem
@@ -143,5 +143,5 @@ def serve_mcp(settings: Settings,          # where, what, for whom
         host, port = here.getsockname()[:2]
         place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         who = "who has a token" if tokens.required() else "anyone on this machine"
-        notice = f"Serving {read_path(settings.db_path)} over MCP for {who} at http://{place}{PATH}"
+        notice = f"Serving {hidden_password(str(read_path(settings.db_path)))} over MCP for {who} at http://{place}{PATH}"
         AnnouncedServer(http_config(app), notice).run(sockets=[here])
