@@ -133,6 +133,12 @@ _POSTPOSED = LazyPattern(rf"(?P<a>(?:.* )?)(?P<v>[가-힣]*(?:{_PAST}[어다]?�
                         rf"(?P<n>(?:{_MOMENT.pattern}|[가-힣A-Za-z]+)(?:으로|로|에서|에|을|를))")  # `이직했어요 카카오로`
 
 
+@cache
+def _note_endings() -> tuple[str, ...]:
+    "The endings of notes, `다님`, that stand for those of whole sentences."
+    return tuple(note for note, _ in language_data("ko")["notes"])
+
+
 def clauses(sentence: str,  # one sentence
             ) -> Iterator[str]:
     "Yield the clauses of a sentence that states something; none of a question, quotation, guess or report."
@@ -145,7 +151,9 @@ def clauses(sentence: str,  # one sentence
     ended = [part for part in _ENDED_CLAUSE.split(p.closer.sub("", bare)) if not p.reported.search(part)]
     for clause in (joined for part in ended for piece in _PARTS.split(part) for joined in _JOINED.split(piece)):
         plain = clause.strip(" .,!")
-        if plain:
+        if plain and not plain.endswith(_note_endings()):
+            yield plain
+        elif plain:
             yield next((plain.removesuffix(note) + said for note, said in notes if plain.endswith(note)), plain)
 
 # %% ../../nbs/85_companion/03_korean.ipynb #4bbb8099
@@ -454,6 +462,16 @@ def _value_of(m: re.Match[str]) -> str:
 _PAST_STATE = LazyPattern("살았|살던|거주했|지냈|자취했|다녔|근무했|일했")  # a state told in the past: 부산에 살았어
 
 
+_TOPIC_PARTICLE = re.compile("[은는] ")
+
+
+def _is_topic(names: tuple[str, ...], clause: str) -> bool:
+    "Whether one of the names stands before a particle that makes it the topic: `민수는`, `하은이는`, `어머니께서는`."
+    before = [clause[:m.start()] for m in _TOPIC_PARTICLE.finditer(clause)]
+    return any(end.endswith(names) or end.removesuffix("이").endswith(names)
+               for words in before for end in (words, words.removesuffix("께서")))
+
+
 def korean_statements(sentence: str,          # one sentence
                       speaker: str = "user",  # speaker, whom `나` and `내` mean
                       ) -> list[Statement]:
@@ -475,8 +493,7 @@ def statements_about(sentence: str,           # one sentence of several
             t = Topic(about, "", t.predicate)
         elif t.subject != speaker:
             last = t.subject.rpartition(" ")[2]
-            named = [last, *(name for name, one in near_names().items() if one == last)]
-            about = t.subject if re.search(rf"(?:{'|'.join(map(re.escape, named))})이?(?:께서)?[은는] ", clause) else ""
+            about = t.subject if _is_topic((last, *(name for name, one in near_names().items() if one == last)), clause) else ""
             near = t.subject if t.subject.removeprefix(f"{speaker}'s ") in near_names() else ""
         else:
             about = near = ""
