@@ -22,7 +22,7 @@ RESULT = ROOT / "nbs" / "95_bench" / "results" / "asked.json"
 SETS = {"naturally_dev": "first, development", "naturally_held": "first, set aside", "anew_dev": "second, development",
         "anew_held": "second, set aside", "freshly_dev": "third, development", "freshly_held": "third, set aside",
         "sets_dev": "fourth, development", "sets_held": "fourth, set aside", "plainly": "fifth",
-        "conditions": "sixth", "newly_dev": "seventh"}
+        "conditions": "sixth", "newly_dev": "seventh", "lately": "eighth"}
 
 MARKS = ("right", "wrong", "refused")
 

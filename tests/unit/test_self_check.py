@@ -1,11 +1,13 @@
 "Answers that are checked by a second route over the triples: what agrees teaches, what differs or has no second route does not."
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from rlm.agent.learning.judge import Expectation, check_by_second_route, explore, is_abstention, second_route
-from rlm.agent.learning.pipeline import RunRecord, Task, rlm_run_with_memory
+from rlm.agent.learning.pipeline import AgentConfig, RunRecord, Task, rlm_run_with_memory, train_queue, waiting
+from rlm.agent.loop.budget import RunLimits
 from rlm.agent.loop.loop import rlm_run
 from rlm.agent.memory.linking import named_in
 from rlm.agent.memory.stores import SQLiteStrategyStore
@@ -108,3 +110,60 @@ def test_a_person_overrules_the_second_route_once(prov: OntologyContext) -> None
     assert (learned.success_count, learned.failure_count) == (1, 0) and (judged.success_count, judged.failure_count) == (0, 1)
     with pytest.raises(InvalidInput, match="judged already"):
         judge_stored_run(backend, done.trajectory_id, "yes", PromotionPolicy())
+
+
+# ---------------------------------------------------------------- the queue
+
+def habit_without_exploring(**given: object) -> AgentConfig:
+    made = setting_for(open_model("habit", load_settings(db_path=":memory:")), None, True, None, {})
+    return replace(made, explore=None, **given)  # type: ignore[arg-type]  # fields of the configuration
+
+
+def test_a_refused_question_is_explored_by_the_queue_answered_and_leaves_it(prov: OntologyContext) -> None:
+    backend, question = SQLiteStrategyStore(SQLStorage(SQLiteDatabase(":memory:"))), "Which classes are directly below Activity?"
+    rlm_run_with_memory(Task(question), backend, habit_without_exploring(), prov)
+    rlm_run_with_memory(Task("Which agents never sleep?"), backend, habit_without_exploring(), prov)
+    assert [r.task for r in waiting(backend)] == [question, "Which agents never sleep?"]
+    report = train_queue(backend, replace(habit_without_exploring(), explore=explore), lambda run: prov)
+    assert [(r.task_id, r.number, r.verdict) for r in report.results] == [
+        (question, 1, "unknown"), (question, 2, "success"), ("Which agents never sleep?", 1, "unknown")]
+    assert report.as_dict()["tasks"] == {question: "success", "Which agents never sleep?": "unknown"}
+    assert [r.task for r in waiting(backend)] == ["Which agents never sleep?"], "what nothing confirmed stays"
+
+
+def test_an_answer_that_was_judged_wrong_is_never_confirmed_by_the_queue(prov: OntologyContext) -> None:
+    backend, question = SQLiteStrategyStore(SQLStorage(SQLiteDatabase(":memory:"))), "Find all subclasses of Agent"
+    code = 'FINAL([i["iri"] for i in hierarchy("prov:Agent")["items"]])'
+    setting = replace(habit_without_exploring(), model=ScriptedModel([f"I list them.\n```repl\n{code}\n```"] * 3), extract=False)
+    done = rlm_run_with_memory(Task(question), backend, setting, prov)
+    judge_stored_run(backend, done.experience.trajectory_id, "no", PromotionPolicy())
+    report = train_queue(backend, replace(setting, extract=True, explore=explore), lambda run: prov)
+    assert {r.verdict for r in report.results} == {"unknown"} and not backend.items(), "the second route gives the same answer"
+    assert [r.trajectory_id for r in waiting(backend)] == [done.experience.trajectory_id]
+
+
+def test_a_wrong_answer_is_replaced_by_what_exploring_confirms(prov: OntologyContext) -> None:
+    backend, question = SQLiteStrategyStore(SQLStorage(SQLiteDatabase(":memory:"))), "What is the range of used?"
+    wrong = ScriptedModel(['I guess.\n```repl\ncheck_iris(["prov:Agent"])\nFINAL(["prov:Agent"])\n```'])
+    done = rlm_run_with_memory(Task(question), backend, replace(habit_without_exploring(), model=wrong, extract=False), prov)
+    judge_stored_run(backend, done.experience.trajectory_id, "no", PromotionPolicy())
+    train_queue(backend, replace(habit_without_exploring(), explore=explore), lambda run: prov)
+    assert not waiting(backend) and backend.runs()[-1].answer == "prov:Entity"
+
+
+def test_a_model_that_reads_gets_more_steps_and_a_second_try_without_memory(prov: OntologyContext) -> None:
+    backend = SQLiteStrategyStore(SQLStorage(SQLiteDatabase(":memory:")))
+    look = "I look.\n```repl\nhierarchy('prov:Agent')['total']\n```"
+    options = {"limits": RunLimits(iterations=2)}
+    setting = AgentConfig(ScriptedModel(["```repl\nFINAL('I do not know: it is not said.')\n```"]), options=options)
+    rlm_run_with_memory(Task("Which agents never sleep?"), backend, setting, prov)
+    told = ScriptedModel([look, look, look, "```repl\nFINAL('I do not know: it is not said.')\n```"] * 2)
+    report = train_queue(backend, replace(setting, model=told), lambda run: prov)
+    assert [(r.number, r.iterations, r.characters) for r in report.results] == [(1, 4, 0), (2, 4, 0)]
+
+
+def test_a_question_whose_file_is_gone_is_not_asked(prov: OntologyContext) -> None:
+    backend = SQLiteStrategyStore(SQLStorage(SQLiteDatabase(":memory:")))
+    asked(backend, "Which agents never sleep?", prov)
+    report = train_queue(backend, habit_without_exploring(), lambda run: None)
+    assert (report.skipped, report.results) == (1, ()) and len(waiting(backend)) == 1

@@ -217,13 +217,14 @@ def compose(names: QuestionEntities,  # terms that the question names
     text, marks = _marked_question(_without_headers(names))
     text = " ".join(w for w in text.split() if re.sub("['’]s$", "", w.strip("?.,!'’")) not in own or "{" in w)
     text = re.sub(r" (?:in|of|from) (?:this|the|our|your) (?:ontology|vocabulary|file|model|schema|data|graph)(?= ?[?.!]?$)", "", text)
+    text = _CLAIM.sub("", re.sub(r",? please ?[?.!]*$", "", text))
     form = classify_answer_type(re.sub(r"\{[citp]\d\}", "{}", text))
     if names.unknown:
         return ""
     if (subject := re.fullmatch(_MARKED_SO, text)) is not None:
         iri = marks[subject[1] or subject[2]].terms[0].iri
         return _CODE.format(arguments="kind='term', deprecated=True") + f"FINAL({iri!r} in [i[\"iri\"] for i in items])"
-    for plain in (_header, _required, _counted, _connected, _applies, _bears, _two_facts, _is_a, _listed):
+    for plain in (_header, _required, _counted, _connected, _applies, _bears, _two_facts, _values, _unit, _is_a, _listed):
         if (code := plain(names, text, marks)):
             return code
     found = _read_term_set(text, marks)
@@ -236,6 +237,8 @@ def compose(names: QuestionEntities,  # terms that the question names
     return f"{code}{said}\n"
 
 
+_CLAIM = re.compile(r"(?<=\}) (?:is|are|was|were|got|has been)(?: now)? (?:deprecated|obsolete|retired)(?:,? right)? ?[-–,.;?]+"
+                     r"(?= (?:so )?(?:which|what|how)\b)")  # what is said of a term before a question about its replacement
 _MARKED_SO = re.compile(r"(?:is|was|has) (?:the (?:term|class|property) )?(\{[citp]\d\}) (?:(?:been |marked )?(?:as )?)?"
                         r"(?:deprecated|obsolete)\??"
                         r"|(\{[citp]\d\}) ?(?:은|는|이|가)? ?(?:폐기\S*|(?:deprecated|obsolete)\S*|더 이상 쓰지 않\S*)"
@@ -246,7 +249,7 @@ _REQUIRED = re.compile(r"(?:is|are|does|do) (?:(?:every|all|any|each|an?|the) )*
                        r"|requires?|includes?|uses?)(?: (?:an?|any|the|some))? (\{c\d\}) ?\??"
                        r"|(\{c\d\}) ?(?:에는|에|은|는)? ?(\{c\d\}) ?(?:이|가|을|를)? ?"
                        r"(?:들어가나요|들어가|들어 ?있나요|필요한가요|필요해)\??")
-_AMOUNT = re.compile(r"how many (\{[cp]\d\}) (?:does|do|must|can|should|may|has|have)(?: (?:an?|every|each|the|one|any))? (\{c\d\})"
+_AMOUNT = re.compile(r"how many (\{[cpt]\d\}|[a-z]+) (?:does|do|must|can|should|may|has|have)(?: (?:an?|every|each|the|one|any))? (\{c\d\})"
                      r"(?: (?:have|has|need|needs|contain|contains|carry|use|uses|include))? ?\??"
                      r"|(\{c\d\}) ?(?:에는|에|은|는|의)? ?(\{[cp]\d\}) ?(?:은|는|이|가)? ?몇 ?(?:개|명|대|가지)\S*(?: \S+)?\??")
 _AMOUNT_CODE = """for fact in describe_entity({whole!r}, fact="restriction")["items"]:
@@ -254,7 +257,7 @@ _AMOUNT_CODE = """for fact in describe_entity({whole!r}, fact="restriction")["it
     at = [i for i, w in enumerate(words) if w in ("exactly", "min", "max")]
     if at and len(words) > at[0] + 1 and words[at[0] + 1].isdigit():
         fillers = words[at[0] + 2:at[0] + 3] or [f["value"] for f in describe_entity(words[0], fact="range")["items"]]
-        if {part!r} == words[0] or {part!r} in fillers:
+        if {part!r} in (words[0], words[0].rpartition(":")[2].lower().removeprefix("has")) or {part!r} in fillers:
             said = {{"exactly": "", "min": "at least ", "max": "at most "}}[words[at[0]]]
             FINAL(said + words[at[0] + 1] if said else int(words[at[0] + 1]))
 """
@@ -272,7 +275,12 @@ _LIST = re.compile(r"(?:what|which) (?:kinds of |sorts of )?(\{[cp]\d\})(?P<noun
                    r"|(\{[cp]\d\}) ?(?:에는|에|으로는|로는|은|는|이|가)? ?(?:어떤 것(?:들)?이|무엇이|뭐가|어떤 게) 있\S*\??"
                    r"|(\{c\d\}) ?(?:은|는|이|가)? ?(?:모두|전부|총)? ?(?P<korean>몇) ?(?:개|곳|군데|명|가지|종류|종)\S*"
                    r"(?: ?(?:있|되)\S*)?\??")
-_PROPERTY = """a, b = [t if not t.startswith("http") else "<" + t + ">" for t in ({a!r}, {b!r})]
+_PROPERTY = """both = []
+for name in ({a!r}, {b!r}):  # a word stands for the only class whose name ends with it: *a scheme*
+    found = [] if ":" in name else [i for i in search_entity(name)["items"] if i["kind"] == "class"]
+    heads = [i["iri"] for i in found if i["label"].lower().split()[-1] == name]
+    both.append(name if ":" in name else heads[0] if len(heads) == 1 else "rdf:nil")
+a, b = [t if not t.startswith("http") else "<" + t + ">" for t in both]
 ends = "/(owl:unionOf/rdf:rest*/rdf:first)?"
 above = a + " rdfs:subClassOf* ?d . " + b + " rdfs:subClassOf* ?r . "
 declared = above + "?p rdfs:domain" + ends + " ?d ; rdfs:range" + ends + " ?r "
@@ -291,8 +299,8 @@ elif those["items"] and not below["items"] and not those["truncated"]:
 
 
 _JOINED = re.compile(r"(?:which|what) (?:object )?(?:propert(?:y|ies)|relations?) (?:(?:can|do|does|may) )?"
-                     r"(?:connects?|links?|relates?|joins?|leads? from)(?: (?:an?|the|one))? (\{c\d\}) (?:to|with|and)"
-                     r"(?: (?:an?|the|another))? (\{c\d\}) ?\??"
+                     r"(?:connects?|links?|relates?|joins?|leads? from)(?: (?:an?|the|one))? (\{c\d\}|[a-z]+) (?:to|with|and)"
+                     r"(?: (?:an?|the|another))? (\{c\d\}|[a-z]+) ?\??"
                      r"|(\{c\d\}) ?(?:와|과|랑|이랑|에서|을|를) ?(\{c\d\}) ?(?:을|를|로|으로|에)? ?(?:잇는|연결하는|가는) (?:속성|관계)\S*"
                      r"(?: \S+)?\??")
 _APPLIES = re.compile(r"(?:can|could|may) (?:i|you|we|one) use (\{p\d\}) (?:on|with|for|of) (?:an? |the )?(\{c\d\}) ?\??"
@@ -366,6 +374,48 @@ def _two_facts(names: QuestionEntities, text: str, marks: Mapping[str, Link]) ->
     return _TWO_FACTS_CODE.format(facts=facts, term=_iri(marks, next(g for g in groups if g.startswith("{"))))
 
 
+_ALLOWED = "(?:possible|allowed|valid|permitted|legal)"
+_VALUES = re.compile(rf"(?:what|which) (?:{_ALLOWED} )?values (?:can|may|does|could) (?:the )?(\{{[cp]\d\}}) (?:take|have|accept|hold) ?\??"
+                     rf"|(?:(?:what|which) are (?:the )?|(?:list|show|give me) )?(?:(?:the|all) )*{_ALLOWED} values (?:of|for) (?:the )?"
+                     r"(\{[cp]\d\}) ?\??|(\{[cp]\d\}) ?(?:으로|로|에)는? ?(?:쓸|넣을|사용할|고를) 수 있는 (?:것|게|건|값)(?:은|이|는|들은)?"
+                     r"(?: ?(?:뭐|무엇|알려|보여|어떤)\S*(?: \S+)?)? ?\??")
+_VALUES_CODE = """found = kinds = [f["value"] for f in describe_entity({term!r}, fact="range")["items"]]
+for kind in kinds or [{term!r}]:
+    members = instances(kind)["items"] if ":" in kind else []
+    above = [i["iri"] for i in hierarchy(kind, direction="up")["items"]] if members else []
+    listed = [f for f in describe_entity(kind, fact="equivalent class")["items"] if f["value"].startswith("{{")] if members else []
+    if kind.startswith("{{'"):
+        found = [v.strip("'") for v in kind.strip("{{}}").split(", ")]
+    elif members and (listed or not kinds or any(a.endswith("Enumeration") for a in above)):
+        found = [i["iri"] for i in members]
+FINAL(found)
+"""
+_UNIT = re.compile(r"(?:in )?(?:what|which) units? (?:is|are|does|do|has|have) (?:the )?(\{p\d\})"
+                   r"(?: (?:measured |given |expressed |stated )?in| use| have)? ?\??"
+                   r"|(?:(?:what|which) is )?(?:the )?units? (?:of|for) (?:the )?(\{p\d\}) ?\??"
+                   r"|(\{p\d\}) ?(?:의|은|는)? ?(?:(?:무슨|어떤) )?단위\S*(?: ?(?:뭐|무엇|어떻게|알려|써|쓰)\S*(?: \S+)?)? ?\??")
+_UNIT_CODE = """told = [f["value"].rpartition("@")[0] or f["value"] for f in describe_entity({term!r}, fact="definition")["items"]]
+told = [t for t in told if ", in " in t or "(in " in t]
+if told:
+    FINAL(told[0])
+"""
+
+
+def _values(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
+    "Code for the values that a property may take: the members of an enumeration, else its range."
+    m = _VALUES.fullmatch(text)
+    mark = next((g for g in m.groups() if g), "") if m else ""
+    terms = marks[mark].terms if mark else ()
+    term = next((t for t in terms if t.kind.endswith("property")), terms[0] if terms else None)
+    return _VALUES_CODE.format(term=term.iri) if term else ""
+
+
+def _unit(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
+    "Code for the unit of a property, where its definition ends in one: *the rated power, in MVA*."
+    m = _UNIT.fullmatch(text)
+    return _UNIT_CODE.format(term=_iri(marks, next(g for g in m.groups() if g))) if m else ""
+
+
 def _iri(marks: Mapping[str, Link], mark: str) -> str:
     return marks[mark].terms[0].iri
 
@@ -384,14 +434,18 @@ def _counted(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> s
     if not (m := _AMOUNT.fullmatch(text)):
         return ""
     part, whole = (m[1], m[2]) if m[1] else (m[4], m[3])
-    return _AMOUNT_CODE.format(part=_iri(marks, part), whole=_iri(marks, whole))
+    if not part.startswith("{") and not _may_relate(part):
+        return ""
+    called = _iri(marks, part) if part.startswith("{") else part.removesuffix("s")
+    return _AMOUNT_CODE.format(part=called, whole=_iri(marks, whole))
 
 
 def _connected(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
     "Code for how one says that a thing of one class stands in a relation to a thing of another."
     if (m := _JOINED.fullmatch(text)) is not None:
         a, b = (m[1], m[2]) if m[1] else (m[3], m[4])
-        return _PROPERTY.format(a=_iri(marks, a), b=_iri(marks, b)) + "FINAL(found)\n"
+        a, b = (_iri(marks, x) if x in marks else x for x in (a, b))
+        return _PROPERTY.format(a=a, b=b) + "FINAL(found)\n"
     if not (m := _MODELLED.fullmatch(text)):
         return ""
     said = re.findall(r"\{[citp]\d\}", m[1] or m[2])
@@ -493,6 +547,7 @@ _RELATED = tuple((way, re.compile(text)) for way, text in (
              rf"(?P<term>{_TERM}){_END}"),
     ("from", rf"(?:what|which) (?P<rel>{_VERB}) (?:does|do) {_ANY}(?P<term>{_TERM}) have{_END}"),
     ("from", rf"(?P<term>{_TERM}) ?의 ?(?P<rel>\{{[cpt]\d\}}) ?(?:은|는|이|가)? ?(?:뭐\S*|무엇\S*|알려\S*|보여\S*|어떤 \S+ 있\S*)?{_END}"),
+    ("from", rf"(?P<term>{_TERM}) (?P<rel>\{{p\d\}}) ?(?:은|는|이|가|을|를)? ?(?:좀 )?(?:(?:뭐|무엇|얼마|알려|보여|어디)\S*)?{_END}"),
 ))
 
 

@@ -16,7 +16,7 @@ from .slot_filling import EMPTY, PromptedStrategy, QuestionEntities, fill, lette
 from ..loop.prompt import read_layer, read_task
 from ..memory.retrieval import ASKED_BEFORE
 from ..memory.linking import Link, mentions_in
-from ..memory.questions import classify_answer_type, guards_in, own_name
+from ..memory.questions import classify_answer_type, guards_in, normalize_question, own_name
 from ..memory.strategy import fill_slots
 from ..models.base import Completion, Message, ModelError, Usage
 from ...core.text import tokens
@@ -32,7 +32,7 @@ def _without_names(names: QuestionEntities) -> str:
 
 def _open_words(names: QuestionEntities) -> set[str]:
     "The words that say what is asked for: those that are neither names nor empty."
-    text = _without_names(names)
+    text = normalize_question(_without_names(names))
     return {t for t in tokens(text) if t not in EMPTY} if text.strip() else set()
 
 

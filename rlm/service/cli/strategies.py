@@ -1,6 +1,8 @@
 """Commands `rlm strategies import`, `export`, `candidates`, `report` and `train`; they stand under `rlm memory` too, for strategies are
 memories."""
 
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -90,15 +92,22 @@ def show_training(done: "CurriculumReport",  # result of a training
                   ) -> None:
     "Print a table of the passes, and which strategies the gate promoted."
     click.echo(repr(done) if done.results else "Nothing was left to be asked.")
+    if done.curriculum == "queue":
+        for question, verdict in done.as_dict()["tasks"].items():
+            click.echo(f"{verdict}: {question}")
+        if done.skipped:
+            click.echo(f"{done.skipped} not asked: the file of the ontology is gone.")
     for id, status in done.promoted.items():
         click.echo(f"{id} is now {status}.")
 
 
 @memory_group.command("train", epilog=example("rlm memory train skos_v1.yaml --db trained.db",
                                               "rlm memory train --curriculum skos_v1.yaml --db trained.db --passes 2",
+                                              "rlm memory train --queue",
                                               "rlm memory train skos_v1.yaml --db trained.db --control --no-packs --json"))
 @click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--curriculum", type=click.Path(path_type=Path, dir_okay=False), help="The curriculum, instead of as the argument.")
+@click.option("--queue", is_flag=True, help="Ask again what was refused or judged wrong, longer and in two ways, instead of a curriculum.")
 @click.option("--passes", type=click.IntRange(min=1), default=1, show_default=True, help="How often each question is to have been asked.")
 @click.option("--control", is_flag=True, help="Also ask without memory, to see what it is worth.")
 @click.option("--no-packs", is_flag=True, help="Start without the strategies that come with rlm.")
@@ -106,23 +115,36 @@ def show_training(done: "CurriculumReport",  # result of a training
 @click.option("--memory-k", type=click.IntRange(min=0), help="Experiences a run is given. Default: 3 for habit, 1 for models that read.")
 @click.option("--log-dir", type=click.Path(path_type=Path, file_okay=False), help="Where the logs of the runs go. Default: none are kept.")
 @with_memory(makes=True)
-def train_command(memory: Memory, file: Path | None, curriculum: Path | None, passes: int, control: bool, no_packs: bool,
+def train_command(memory: Memory, file: Path | None, curriculum: Path | None, queue: bool, passes: int, control: bool, no_packs: bool,
                   model: str | None, memory_k: int | None, log_dir: Path | None, as_json: bool) -> None:
     "Ask the questions of FILE, a curriculum in YAML, and learn from the answers. Interrupted training goes on where it stopped."
-    from rlm.agent.learning.pipeline import read_curriculum, train
+    from rlm.agent.learning.pipeline import read_curriculum, train, train_queue
     from rlm.agent.models import open_model
-    from rlm.agent.ontology import setup_ontology_context
+    from rlm.agent.ontology import OntologyContext, setup_ontology_context
     from rlm.agent.memory.packs import ensure_packs
+    from rlm.agent.memory.strategy import StoredRun
     from rlm.agent.runner import setting_for
     from rlm.core.promotion import PromotionPolicy
-    if (chosen := curriculum or file) is None or (curriculum and file):
-        raise click.UsageError("Name one curriculum: rlm memory train --curriculum FILE.")
-    lessons, backend = read_curriculum(chosen), strategies_of(memory)
+    chosen = curriculum or file
+    if (chosen is None) is not queue or (curriculum and file) or (queue and (control or passes > 1)):
+        raise click.UsageError("Name one curriculum (rlm memory train --curriculum FILE), or --queue without --control and --passes.")
+    backend, gate = strategies_of(memory), PromotionPolicy.of(memory.settings)
     setting = setting_for(open_model(model, memory.settings), memory_k, True, log_dir, {"clock": memory.clock})
-    with setup_ontology_context(lessons.path, name=lessons.ontology) as context:
-        if not no_packs:
-            ensure_packs(backend, lessons.ontology)
-        done = train(lessons, backend, setting, context, passes=passes, control=control, gate=PromotionPolicy.of(memory.settings))
+    with ExitStack() as stack:
+        @cache
+        def ontology(path: Path, name: str | None) -> OntologyContext:
+            if not no_packs and name:
+                ensure_packs(backend, name)
+            return stack.enter_context(setup_ontology_context(path, name=name))
+
+        def opened(run: StoredRun) -> OntologyContext | None:
+            path = Path(run.ontology_path or "")
+            return ontology(path, run.ontology_name) if path.is_file() else None
+        if chosen is None:
+            done = train_queue(backend, setting, opened, gate=gate)
+        else:
+            lessons = read_curriculum(chosen)
+            done = train(lessons, backend, setting, ontology(lessons.path, lessons.ontology), passes=passes, control=control, gate=gate)
     print_json(done.as_dict()) if as_json else show_training(done)
 
 
