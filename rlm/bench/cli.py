@@ -29,7 +29,7 @@ from ..store.records import read_count
 
 @click.group(cls=Group)
 def bench() -> None:
-    "Benchmarks: each prints a table, or writes the JSON that its chapter plots."
+    "Run benchmarks: each prints a table, or writes the JSON that its chapter plots."
 
 
 def _tried(ctx: click.Context, option: click.Parameter, out: Path | None) -> Path | None:
@@ -66,7 +66,7 @@ def deliver(report: Report,     # results of a benchmark
 @bench.command(epilog=example("rlm bench durability --quick --out durability.json"))
 @bench_options
 def durability(quick: bool, seed: int, out: Path | None, as_json: bool) -> None:
-    "Speed of durable writes, reads and opening; loss under many processes and under kills. About five minutes."
+    "Measure durable writes, reads and opening, and count what is lost under many processes and under kills. About five minutes."
     deliver(durable.run(quick, seed), out, as_json, strict=not quick)
 
 
@@ -81,7 +81,7 @@ def durability(quick: bool, seed: int, out: Path | None, as_json: bool) -> None:
 @out_option
 @json_option
 def recall(locomo: Path | None, beam: Path | None, realmem: Path | None, embedder: str, seed: int, out: Path | None, as_json: bool) -> None:
-    "How much of what answers a question comes back among the first ten, step by step; and what was missed, and why. Minutes."
+    "Measure how much of what answers a question comes back among the first ten, step by step, and say what was missed and why. Minutes."
     deliver(recalled.run(locomo, beam, realmem, seed, embedder), out, as_json, strict=False)
 
 # %% ../../nbs/95_bench/36_cli.ipynb #492e1b9a
@@ -90,7 +90,7 @@ def recall(locomo: Path | None, beam: Path | None, realmem: Path | None, embedde
 @click.option("--locomo", type=click.Path(path_type=Path, exists=True, file_okay=False),
               help="A folder of LoCoMo conversations, conv-*.json.")
 def embedding(quick: bool, seed: int, out: Path | None, as_json: bool, locomo: Path | None) -> None:
-    "The model e5: its time for a question, agreement of its engines, what centring buys. About four minutes."
+    "Measure the embedding model e5: its time for a question, agreement of its engines, what centring buys. About four minutes."
     deliver(speeds.run_embedding(quick, seed, locomo), out, as_json, strict=not quick)
 
 # %% ../../nbs/95_bench/36_cli.ipynb #3ea204fc
@@ -98,14 +98,14 @@ def embedding(quick: bool, seed: int, out: Path | None, as_json: bool, locomo: P
 @bench_options
 @click.option("--ontology", help="A file, or a bundled ontology's name. Default: PROV-O.")
 def ontology(quick: bool, seed: int, out: Path | None, as_json: bool, ontology: str | None) -> None:
-    "Loading an ontology in safety, and its bounded views, beside rdflib. About half a minute."
+    "Measure how an ontology is loaded in safety and looked at in bounded views, beside rdflib. About half a minute."
     deliver(ontologies.run(quick, seed, ontology), out, as_json, strict=not quick)
 
 
 @bench.command(epilog=example("rlm bench rules --quick --out rules.json"))
 @bench_options
 def rules(quick: bool, seed: int, out: Path | None, as_json: bool) -> None:
-    "Rules: asking, applying, resolving, an audit against what was planted, two processes at once. About five minutes."
+    "Measure rules: asking, applying, resolving, an audit against what was planted, two processes at once. About five minutes."
     deliver(ruled.run(quick, seed), out, as_json, strict=not quick)
 
 
@@ -116,7 +116,7 @@ def rules(quick: bool, seed: int, out: Path | None, as_json: bool) -> None:
 @click.option("--people", type=click.Path(path_type=Path, exists=True, dir_okay=False), multiple=True,
               help="Questions that people worded about the bundled ontologies, JSON lines.")
 def learning(quick: bool, seed: int, out: Path | None, as_json: bool, tests: tuple[Path, ...], people: tuple[Path, ...]) -> None:
-    "What memory is worth: an agent with shipped strategies, without, and in training. About ten minutes."
+    "Measure what memory is worth to the agent: with shipped strategies, without, and in training. About ten minutes."
     from rlm.bench import learning as learned  # needs the packages for ontologies, which the other benchmarks do without
     deliver(learned.run(tests, people, quick, seed), out, as_json, strict=not quick)
 
@@ -129,7 +129,7 @@ def learning(quick: bool, seed: int, out: Path | None, as_json: bool, tests: tup
 @out_option
 @json_option
 def korean(pairs: Path, embedder: str, seed: int, out: Path | None, as_json: bool) -> None:
-    "How often the memory that answers comes first, Korean and English each way. About a minute."
+    "Measure how often the memory that answers comes first, Korean and English each way. About a minute."
     deliver(koreans.run(pairs, embedder, seed), out, as_json, strict=False)
 
 
@@ -140,7 +140,7 @@ def korean(pairs: Path, embedder: str, seed: int, out: Path | None, as_json: boo
 @click.option("--embedder", default="e5", show_default=True, help="The model; none: words only.")
 @bench_options
 def mixed(lives: Path, split: str, embedder: str, quick: bool, seed: int, out: Path | None, as_json: bool) -> None:
-    "How often the memory that answers comes first, in stores as people have them. About two minutes."
+    "Measure how often the memory that answers comes first, in stores as people have them. About two minutes."
     deliver(lived.run(lives, embedder, split, seed, quick), out, as_json, strict=False)
 
 
@@ -150,7 +150,7 @@ def mixed(lives: Path, split: str, embedder: str, quick: bool, seed: int, out: P
 @out_option
 @json_option
 def soak(minutes: float, seed: int, out: Path | None, as_json: bool) -> None:
-    "Writes, changes, erasures and searches without a pause: whether memory stays flat and files bounded. Half an hour."
+    "Write, change, erase and search without a pause, and watch whether memory stays flat and files bounded. Half an hour."
     deliver(durable.run_soak(minutes, seed), out, as_json, strict=minutes >= 5)
 
 
@@ -166,7 +166,7 @@ def soak(minutes: float, seed: int, out: Path | None, as_json: bool) -> None:
 @bench_options
 def postgres(lives: Path, server: str | None, locomo: Path | None, beam: Path | None, realmem: Path | None, korean: Path | None,
              embedder: str, quick: bool, seed: int, out: Path | None, as_json: bool) -> None:
-    "A store in PostgreSQL beside one in a file: speed, many clients, the same answers, kills of the server. About ten minutes."
+    "Compare a store in PostgreSQL with one in a file: speed, many clients, the same answers, kills of the server. About ten minutes."
     deliver(postgresql.run(lives, server, seed, quick, postgresql.read_sets(locomo, beam, realmem, korean), embedder), out, as_json,
             strict=not quick)
 
@@ -174,7 +174,7 @@ def postgres(lives: Path, server: str | None, locomo: Path | None, beam: Path | 
 @bench.command(epilog=example("rlm bench choices --quick --out choices.json"))
 @bench_options
 def choices(quick: bool, seed: int, out: Path | None, as_json: bool) -> None:
-    "What else PostgreSQL offers, beside what is used: pgvector, NOTIFY, statements that are planned each time. About three minutes."
+    "Compare what else PostgreSQL offers with what is used: pgvector, NOTIFY, statements that are planned each time. About three minutes."
     deliver(postgresql.run_choices(seed, quick), out, as_json, strict=False)
 
 
@@ -185,7 +185,7 @@ def choices(quick: bool, seed: int, out: Path | None, as_json: bool) -> None:
 @click.option("--embedder", default="e5", show_default=True, help="The model; none: words only.")
 @bench_options
 def companion(data: Path, split: companions.Split, embedder: str, quick: bool, seed: int, out: Path | None, as_json: bool) -> None:
-    "What a companion is worth: answers per token, decisions, false retirements and merges, time. About ten minutes."
+    "Measure the companion: answers per token, decisions, false retirements and merges, time. About ten minutes."
     deliver(companions.run(data, embedder, split, seed, quick), out, as_json, strict=False)
 
 
@@ -198,7 +198,7 @@ def companion(data: Path, split: companions.Split, embedder: str, quick: bool, s
 @out_option
 @json_option
 def supersession(data: Path, split: companions.Split, embedder: str, quick: bool, out: Path | None, as_json: bool) -> None:
-    "Updates in free words: is what is true now first, and does what is still true stay? Three minutes."
+    "Measure updates in free words: is what is true now first, and does what is still true stay? Three minutes."
     deliver(superseding.run(data, embedder, split, quick), out, as_json, strict=False)
 
 
@@ -206,7 +206,7 @@ def supersession(data: Path, split: companions.Split, embedder: str, quick: bool
 @click.option("--embedder", default="none", show_default=True, help="The model; none: words only.")
 @bench_options
 def year(embedder: str, quick: bool, seed: int, out: Path | None, as_json: bool) -> None:
-    "A simulated year of two people, with a night after each day: is the store bounded, and what is served true? Minutes."
+    "Simulate a year of two people, with a night after each day: is the store bounded, and what is served true? Minutes."
     deliver(companions.run_year(quick, seed, embedder), out, as_json, strict=not quick)
 
 
@@ -214,7 +214,7 @@ def year(embedder: str, quick: bool, seed: int, out: Path | None, as_json: bool)
 @bench_options
 @click.option("--clients", type=click.IntRange(1, 500), default=CLIENTS, show_default=True, help="At once.")
 def serve(quick: bool, seed: int, out: Path | None, as_json: bool, clients: int) -> None:
-    "The REST server with many clients at once, and what each way in adds: REST, MCP, proxy, hook, commands. Five minutes."
+    "Measure the REST server with many clients at once, and what each interface adds: REST, MCP, proxy, hook, commands. Five minutes."
     deliver(served.run(quick, seed, clients), out, as_json, strict=not quick)
 
 
@@ -227,7 +227,7 @@ def serve(quick: bool, seed: int, out: Path | None, as_json: bool, clients: int)
 @out_option
 @json_option
 def tools(situations: Path, split: served.Split, model: str | None, seed: int, out: Path | None, as_json: bool) -> None:
-    "Which tool of the MCP server a language model calls in short situations. A few minutes with a model."
+    "Measure which tool of the MCP server a language model calls in short situations. A few minutes with a model."
     from rlm.agent import open_model
     deliver(served.run_tool_choice(situations, None if model is None else open_model(model), split, seed), out, as_json, strict=False)
 
@@ -236,7 +236,7 @@ def tools(situations: Path, split: served.Split, model: str | None, seed: int, o
 @bench_options
 @click.option("--model", help="A language model, like openai:NAME; without one, a model with a script, which measures the loop.")
 def long_context(quick: bool, seed: int, out: Path | None, as_json: bool, model: str | None) -> None:
-    "Questions about texts of up to two million characters: by code, in a window; the loop's own time. About a minute."
+    "Ask about texts of up to two million characters, by code and in a window, and measure the loop's own time. About a minute."
     from rlm.agent import open_model
     from rlm.bench import long_context as long_texts  # needs the package of the sandbox
     deliver(long_texts.run(None if model is None else open_model(model), seed, quick), out, as_json, strict=not quick)
@@ -257,7 +257,7 @@ def long_context(quick: bool, seed: int, out: Path | None, as_json: bool, model:
 @json_option
 def model(name: str, log: Path, count: int, arms: tuple[str, ...], ontologies: tuple[str, ...], people: tuple[Path, ...],
           seed: int, out: Path | None, as_json: bool) -> None:
-    "What memory is worth to a language model: the same questions without and with strategies. Hours, and it goes on where it stopped."
+    "Ask a language model the same questions without and with strategies, and compare. Hours; it goes on where it stopped."
     from rlm.bench import model as asked_models  # needs the packages for ontologies
     found = asked_models.run(name, log, count, seed, arms or asked_models.ARMS, people, ontologies)
     deliver(found, out, as_json, strict=False)
@@ -271,7 +271,7 @@ def model(name: str, log: Path, count: int, arms: tuple[str, ...], ontologies: t
 @out_option
 @json_option
 def federation(data: Path, quick: bool, seed: int, out: Path | None, as_json: bool) -> None:
-    "What people learn from one another: alone and together, with liars, under privacy. About a minute."
+    "Measure what people learn from one another: alone and together, with liars, under privacy. About a minute."
     deliver(federated.run(data, seed, quick), out, as_json, strict=False)
 
 # %% ../../nbs/95_bench/36_cli.ipynb #a23eb5e9
@@ -298,7 +298,7 @@ def _spoken_life(life: lived.Life,  # single memories, notes and conversations
 @json_option
 def local(sizes: str, locomo: Path | None, realmem: Path | None, beam: Path | None, lives: Path | None, embedder: str, seed: int,
           out: Path | None, as_json: bool) -> None:
-    "What attention is worth: how often, how quickly and how rightly the layers before a full search answer. A few minutes."
+    "Measure the layers before a full search: how often, how quickly and how rightly they answer. A few minutes."
     wanted = [read_count(int(n) if n.strip().isdecimal() else n, "sizes", 100) for n in sizes.split(",")]
     spoken = [_spoken_life(life) for life in lived.read_lives(lives)] if lives else []
     deliver(attended.run(wanted, seed, locomo, embedder, realmem, beam, spoken), out, as_json, strict=set(wanted) == set(attended.SIZES))
@@ -310,7 +310,7 @@ def local(sizes: str, locomo: Path | None, realmem: Path | None, beam: Path | No
 @out_option
 @json_option
 def speed(sizes: str, seed: int, out: Path | None, as_json: bool) -> None:
-    "A search from a thousand memories to a million, stage by stage, beside others; a quarter of an hour."
+    "Measure a search from a thousand memories to a million, stage by stage, beside other engines. A quarter of an hour."
     wanted = [read_count(int(n) if n.strip().isdecimal() else n, "sizes", 100) for n in sizes.split(",")]
     deliver(speeds.run(wanted, seed), out, as_json, strict=set(wanted) == set(speeds.SIZES))
 
@@ -326,7 +326,7 @@ def speed(sizes: str, seed: int, out: Path | None, as_json: bool) -> None:
 @json_option
 def graph(sizes: str, locomo: Path | None, realmem: Path | None, embedder: str, seed: int, note: str, out: Path | None,
           as_json: bool) -> None:
-    "The graph's bootstrap, anchors on a stream of topics, and whether attention makes answers better. Ten minutes."
+    "Measure the graph's bootstrap, anchors on a stream of topics, and whether attention makes answers better. Ten minutes."
     wanted = [read_count(int(n) if n.strip().isdecimal() else n, "sizes", 100) for n in sizes.split(",")]
     deliver(graphs.run(wanted, locomo, realmem, seed, embedder, note), out, as_json, strict=False)
 
@@ -471,7 +471,7 @@ def agreement_table(found: list[Agreement],    # one a benchmark
 @json_option
 def all_(quick: bool, results: Path, data: Path, locomo: Path | None, beam: Path | None, only: str | None, out: Path | None,
          as_json: bool) -> None:
-    "Every benchmark once, small, beside the committed figures: does each keep its shape? A quarter of an hour."
+    "Run each benchmark once, small, and compare its figures with the committed ones: does each keep its shape? A quarter of an hour."
     if not quick:
         raise InvalidInput("Whole benchmarks take hours.", "Give --quick, or run one by its name, as in: rlm bench speed")
     named = [x for option, path in (("--locomo", locomo), ("--beam", beam)) if path for x in (option, str(path.absolute()))]

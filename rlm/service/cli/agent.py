@@ -47,7 +47,7 @@ def read_budget(parts: tuple[str, ...],  # amounts such as `0.50` (dollars), `20
              epilog=example('rlm-agent run --ontology prov --query "Find all subclasses of Activity" --db memory.db --json'))
 @click.version_option(version(), prog_name="rlm-agent")
 def main() -> None:
-    "An agent that answers questions about ontologies, and gets better at it."
+    "Run an agent that answers questions about ontologies and gets better at it."
 
 
 @main.command("run", epilog=example('rlm-agent run --ontology prov --query "Find all subclasses of Activity" --db memory.db --json',
@@ -145,7 +145,7 @@ def judge_command(name: str, opinion: str, db: Path | None, namespace: str | Non
 @click.option("--width", type=click.IntRange(min=40), default=2000, show_default=True, help="Characters of each text that are shown.")
 @json_option
 def show_command(log: Path, width: int, as_json: bool) -> None:
-    "What a run did, step by step, out of its LOG."
+    "Show what a run did, step by step, out of its LOG."
     trajectory = load_trajectory(log)
     if as_json:
         print_json(trajectory.as_dict(width))

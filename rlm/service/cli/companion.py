@@ -84,7 +84,7 @@ def reject(memory: Memory, id: str | None, text: str | None, subject: str, relat
 @click.option("--text", help="Other words for it.")
 @with_memory()
 def accept(memory: Memory, id: str, text: str | None, as_json: bool) -> None:
-    "Confirm the memory ID: it is trusted, ends what it contradicts, and is not ended by what nobody has confirmed."
+    "Confirm the memory ID: it is trusted, ends what it contradicts, and is not ended by what no person has confirmed."
     found = memory.companion.accept(id, text)
     print_json(memory_dict(found)) if as_json else click.echo(f"{found.id} is trusted: {found.text}")
 
@@ -93,7 +93,7 @@ def accept(memory: Memory, id: str, text: str | None, as_json: bool) -> None:
 @click.option("-k", type=int, default=20, show_default=True, help="How many, at most.")
 @with_memory()
 def waiting(memory: Memory, k: int, as_json: bool) -> None:
-    "List the memories that nobody has confirmed, or that contradict a confirmed one. They are served meanwhile, marked."
+    "List the memories that no person has confirmed, or that contradict a confirmed one. They are served meanwhile, marked."
     found = memory.companion.waiting(k)
     rows = [(w.memory.id, f"{w.memory.updated_at:%Y-%m-%d}", w.state, str(w.memory.provenance.get("source", "")), w.memory.text,
              ", ".join(r.id for r in w.against)) for w in found]
@@ -137,7 +137,7 @@ def propose(memory: Memory, id: str, reason: str, as_json: bool) -> None:
 @review_group.command(epilog=example("rlm review proposals", "rlm review proposals --json"))
 @with_memory()
 def proposals(memory: Memory, as_json: bool) -> None:
-    "List the memories that an assistant, or somebody else, proposed to reject, and why. They stand until then."
+    "List the memories that an assistant or a person proposed to reject, and why. They are served until one is rejected."
     found = open_proposals(memory)
     rows = [(p.memory.id, f"{p.at:%Y-%m-%d}", p.actor.get("source", ""), p.reason, p.memory.text) for p in found]
     print_rows(as_json, [p.as_dict() for p in found], rows, ["id", "on", "by", "reason", "memory"], NOTHING_WAITS)
@@ -147,7 +147,7 @@ def proposals(memory: Memory, as_json: bool) -> None:
 @click.argument("id")
 @with_memory()
 def dismiss(memory: Memory, id: str, as_json: bool) -> None:
-    "Let the memory ID stand that was proposed to be rejected."
+    "Keep the memory ID, which was proposed to be rejected."
     found = dismiss_proposal(memory, id)
     print_json(found.as_dict()) if as_json else click.echo(f"{found.memory.id} stands: {found.memory.text}")
 

@@ -16,7 +16,7 @@ CARD = "family/" + "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707
 
 @click.group("federation", cls=Group)
 def federation_group() -> None:
-    "Learn what to save together with others, who never see a memory."
+    "Learn what to save together with others; no memory leaves the store."
 
 
 address_options = options(

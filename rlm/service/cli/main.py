@@ -25,7 +25,7 @@ COMMANDS = {  # name → where the command is, and what the list of commands say
               "Merge memories that say the same, put away what is not used, save what was learned."),
     "rules": ("rlm.service.cli.rules:rules_group", "Store, apply, judge and audit rules: what to do when."),
     "strategies": ("rlm.service.cli.strategies:strategies_group", "Bring in, export, read and train strategies: how tasks were solved."),
-    "agent": ("rlm.service.cli.agent:main", "An agent that answers questions about ontologies, and gets better at it."),
+    "agent": ("rlm.service.cli.agent:main", "Run an agent that answers questions about ontologies and gets better at it."),
     "anchors": ("rlm.service.cli.recall:anchors_group", "Look at the anchors A, B and C, and set, pin and carry them."),
     "attention": ("rlm.service.cli.recall:attention_group", "Look at what is in mind: subjects, and the memories they lead to."),
     "graph": ("rlm.service.cli.recall:graph_group", "Make the links between memories, count them and look at them."),
@@ -42,8 +42,8 @@ COMMANDS = {  # name → where the command is, and what the list of commands say
     "hook": ("rlm.service.cli.hook:hook_group", "Give Claude Code context and keep what is said: reads an event from standard input."),
     "proxy": ("rlm.service.cli.server:proxy_command", "Stand before a server of OpenAI's protocol: add memories, keep what is said."),
     "tokens": ("rlm.service.cli.server:tokens_group", "Add, list, rotate and revoke tokens: who may call the server."),
-    "federation": ("rlm.service.cli.federation:federation_group", "Learn what to save together with others, who never see a memory."),
-    "bench": ("rlm.bench.cli:bench", "Benchmarks: each prints a table, or writes the JSON that its chapter plots.")}
+    "federation": ("rlm.service.cli.federation:federation_group", "Learn what to save together with others; no memory leaves the store."),
+    "bench": ("rlm.bench.cli:bench", "Run benchmarks: each prints a table, or writes the JSON that its chapter plots.")}
 
 
 class LazyGroup(Group):

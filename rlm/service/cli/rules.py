@@ -270,7 +270,7 @@ def run_jobs(rules: RuleStore, now: str | None, dry_run: bool, force: bool, as_j
 @click.option("--show", is_flag=True, help="Say when the job would run next, and end.")
 @with_rules()
 def scheduler_(rules: RuleStore, show: bool, as_json: bool) -> None:
-    "Stay, and run the job every day at 00:00 in the zone of the setting time_zone, until stopped."
+    "Run the job every day at 00:00 in the zone of the setting time_zone, until stopped."
     runs = [f"{at:%Y-%m-%d %H:%M %Z}" for at in next_runs(rules.settings.time_zone, rules.clock.now())]
     if show:
         print_json({"time_zone": rules.settings.time_zone, "next": runs}) if as_json else click.echo("\n".join(runs))

@@ -65,7 +65,7 @@ def export_command(memory: Memory, target: Path, ontology: str | None, as_json: 
 @click.option("--for", "ontology", help="The ontology that the pack is for. Default: for any.")
 @with_memory()
 def candidates_command(memory: Memory, out: Path, pack: str, ontology: str | None, as_json: bool) -> None:
-    "What was learned, as YAML to read and edit; what the gates refuse has 'keep: false'."
+    "Print what was learned as YAML to read and edit; what the gates refuse has 'keep: false'."
     from rlm.agent.memory.packs import candidates
     from rlm.core.promotion import PromotionPolicy
     items = [i for i in strategies_of(memory).items() if i.provenance.get("source") != "pack"]
@@ -82,7 +82,7 @@ def candidates_command(memory: Memory, out: Path, pack: str, ontology: str | Non
 @click.option("--most", type=click.IntRange(min=1), default=20, show_default=True, help="Rows of each answer.")
 @with_memory()
 def report_command(memory: Memory, most: int, as_json: bool) -> None:
-    "Which strategies go with shorter runs, which mislead, and which tasks taught what is used elsewhere."
+    "Report which strategies go with shorter runs, which mislead, and which tasks taught what is used elsewhere."
     from rlm.agent.memory.strategy import memory_report, report_text
     report = memory_report(strategies_of(memory), most)
     print_json(report) if as_json else click.echo(report_text(report))

@@ -86,7 +86,7 @@ def get_review(call: Call) -> Any:
 
 @review.add("POST", "/acceptances", "MemoryOut", 404, 507, status=201, right="admin")
 def accept(call: Call, body: AcceptBody) -> Any:
-    "Confirm a memory: it is trusted, ends what it contradicts, and is not ended by what nobody has confirmed."
+    "Confirm a memory: it is trusted, ends what it contradicts, and is not ended by what no person has confirmed."
     return memory_dict(call.memory.companion.accept(body.id, body.text, call.caller.id))
 
 
