@@ -376,6 +376,7 @@ class Agreement:
     pairs: int  # number of pairs with a clear order in the committed report
     kept: int  # number of those that have the same order here
     furthest: str = ""  # the figure farthest from the committed one, with both values
+    apart: tuple[str, ...] = ()  # names of the figures that are not near
     problem: str = ""  # reason why nothing was compared
 
     @property
@@ -386,6 +387,10 @@ class Agreement:
 
 def _is_share(row: Row) -> bool:
     return not row.unit and 0 <= row.value <= 1
+
+
+def _is_count(row: Row) -> bool:
+    return not row.unit and row.value > 1
 
 
 def _distance(here: Row, committed: Row) -> float:
@@ -399,16 +404,20 @@ def compare_reports(here: Report,          # report of a quick run
                     committed: Report,     # committed report of the same benchmark
                     seconds: float = 0.0,  # seconds that the run took
                     ) -> Agreement:
-    "Compare the figures that two reports share: how many are near, and how many clearly different pairs are in the same order."
+    """Compare the figures that two reports share: how many are near, and how many clearly different pairs are in the same order.
+
+    Counts, which are smaller where fewer questions are asked, are left out."""
     known = {row.name: row for row in committed.rows}
-    both = [(row, known[row.name]) for row in here.rows if row.name in known and known[row.name].unit == row.unit]
+    both = [(row, known[row.name]) for row in here.rows if row.name in known and known[row.name].unit == row.unit
+            and (row.n == known[row.name].n or not (_is_count(row) or _is_count(known[row.name])))]
     near = [_distance(h, c) <= 1 for h, c in both]
     pairs = [(a, b) for a, b in combinations(both, 2) if a[1].unit == b[1].unit and _is_share(a[1]) == _is_share(b[1])
              and min(a[1].value, b[1].value) > 0 and max(a[1].value, b[1].value) >= CLEARLY * min(a[1].value, b[1].value)]
     kept = sum((a[0].value > b[0].value) == (a[1].value > b[1].value) for a, b in pairs)
     far = max(both, key=lambda pair: _distance(*pair), default=None)
     furthest = f"{far[0].name}: {far[0].value:.3g} {far[0].unit} here, {far[1].value:.3g} committed" if far and not all(near) else ""
-    return Agreement(here.name, seconds, len(both), sum(near), len(pairs), kept, furthest)
+    apart = tuple(h.name for (h, _), close in zip(both, near, strict=True) if not close)
+    return Agreement(here.name, seconds, len(both), sum(near), len(pairs), kept, furthest, apart)
 
 # %% ../../nbs/95_bench/36_cli.ipynb #90babc09
 def run_quick(name: str,                  # benchmark of `QUICK_RUNS`
@@ -471,7 +480,9 @@ def agreement_table(found: list[Agreement],    # one a benchmark
 @json_option
 def all_(quick: bool, results: Path, data: Path, locomo: Path | None, beam: Path | None, only: str | None, out: Path | None,
          as_json: bool) -> None:
-    "Run each benchmark once, small, and compare its figures with the committed ones: does each keep its shape? A quarter of an hour."
+    """Run each benchmark once, small, and compare its figures with the committed ones: does each keep its shape? A quarter of an hour.
+
+    A time or rate is near within a factor of 2, a share of 0 to 1 within .1. --json names those that are not."""
     if not quick:
         raise InvalidInput("Whole benchmarks take hours.", "Give --quick, or run one by its name, as in: rlm bench speed")
     named = [x for option, path in (("--locomo", locomo), ("--beam", beam)) if path for x in (option, str(path.absolute()))]

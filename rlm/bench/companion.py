@@ -243,11 +243,12 @@ def _decision_rows(folder: Path,  # folder of the labelled sets
                    split: Split,  # half of the set: dev or held
                    seed: int,     # seed of folds and intervals
                    model: "CachingEmbedder | str",  # embedder, or why there is none
+                   every: int = 1,  # 4: every fourth turn, for a quick run
                    ) -> Iterator[Row]:
     "Yield macro-F1 before and after feedback, and the lift; with a model, those of the enhanced policy too."
     for language in LANGUAGES:
         for where, name in (("later turns, ", "turns_late"), ("", "turns")):
-            turns = labelled(folder, name, language, split)
+            turns = labelled(folder, name, language, split)[::every]
             votes = None if isinstance(model, str) else _model_of(turns, model)
             for arm, judge in {", patterns alone": None, "": votes}.items():
                 made = decide_all(MemoryPolicy(model=judge), turns)
@@ -271,10 +272,11 @@ def _decision_rows(folder: Path,  # folder of the labelled sets
 # %% ../../nbs/95_bench/28_companion.ipynb #7ddf0a74
 def _retirement_rows(folder: Path,  # folder of the labelled sets
                      split: Split,  # half of the set: dev or held
+                     every: int = 1,  # 4: every fourth pair, for a quick run
                      ) -> Iterator[Row]:
     "Yield how often the first of two sentences that do not contradict each other was ended by the second."
     for language in LANGUAGES:
-        pairs, ended = labelled(folder, "nonconflicts", language, split), 0
+        pairs, ended = labelled(folder, "nonconflicts", language, split)[::every], 0
         for pair in pairs:
             with Memory(":memory:", embedder="none") as memory:
                 first = memory.write(pair["a"])
@@ -285,11 +287,12 @@ def _retirement_rows(folder: Path,  # folder of the labelled sets
 
 def _merge_rows(folder: Path,                    # folder of the labelled sets
                 model: "CachingEmbedder | str",  # embedder, or why there is none
+                every: int = 1,                  # 4: every fourth pair, for a quick run
                 ) -> Iterator[Row]:
     "Yield false merges and duplicates found, by the rules, by the rules with the cosine, and by the cosine alone."
     now = SystemClock().now()
     for language in LANGUAGES:
-        pairs = labelled(folder, "merges", language, "dev")
+        pairs = labelled(folder, "merges", language, "dev")[::every]
         same = [bool(same_things(new_record(p["a"], now), new_record(p["b"], now))) for p in pairs]
         near = same if isinstance(model, str) else [
             cosine(*(model.embed([p[side]], "passage").astype(np.float16) for side in "ab")) >= SAME for p in pairs]
@@ -328,15 +331,15 @@ def run(folder: Path,         # folder with lives.jsonl and the labelled sets
         model: str = "e5",    # embedder; none: words only
         split: Split = "dev",  # half of the labelled sets
         seed: int = 0,        # seed of everything random
-        quick: bool = False,  # True: two lives, a small store
+        quick: bool = False,  # True: two lives, every fourth labelled line, a small store
         ) -> Report:
     "Measure all of it. Raises `NotFound`, `InvalidInput`."
     found = caching_embedder(model)
     lives = read_lives(folder / "lives.jsonl", split)
     lives = [life for code in LANGUAGES for life in [x for x in lives if x.language == code][:1]] if quick else lives
-    real = None if isinstance(found, str) else found._model
+    real, every = None if isinstance(found, str) else found._model, 4 if quick else 1
     rows = [*_answers_per_token(lives, found, seed), *_answers_per_token(lives, found, seed, grown=True),
-            *_decision_rows(folder, split, seed, found), *_retirement_rows(folder, split), *_merge_rows(folder, found),
+            *_decision_rows(folder, split, seed, found, every), *_retirement_rows(folder, split, every), *_merge_rows(folder, found, every),
             *_latency_rows({500: 12.0} if quick else SIZES, real, seed, 20 if quick else 200)]
     parameters = {"lives": len(lives), "split": split, "embedder": model, "shares": list(SHARES),
                   "skipped": {"vectors": found} if isinstance(found, str) else {}, "min and max": "middle 95 %, over lives or turns"}
