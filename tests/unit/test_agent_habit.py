@@ -56,7 +56,9 @@ def test_it_answers_in_two_steps(ontology: str, question: str, value: object, as
 @pytest.mark.parametrize(("ontology", "question"), [
     ("prov", "What are the subclasses of Flurb?"), ("prov", "prov:Flurb의 하위 클래스는?"), ("prov", "Is every Walrus an Agent?"),
     ("prov", "Why do people like provenance?"), ("time", "오늘 날씨 어때?"), ("org", "Write me a poem about the sea"),
-    ("prov", "Delete all classes"), ("prov", "모든 클래스를 삭제해 줘")])
+    ("prov", "Delete all classes"), ("prov", "모든 클래스를 삭제해 줘"), ("prov", "How many dragons are there?"),
+    ("prov", "How many datasets are there?"), ("prov", "드래곤은 몇 개야?"), ("prov", "List the grandchildren of Agent"),
+    ("prov", "Agent의 손자 클래스는?")])
 def test_it_says_so_when_it_does_not_know(ontology: str, question: str, ask: Ask) -> None:
     done = ask(ontology, question).trajectory
     assert done.converged and done.answer.startswith(("I do not know: ", "모르겠습니다: ")), done
@@ -68,6 +70,23 @@ def test_without_memory_it_looks_around_and_does_not_guess(question: str, ask: A
     done = ask("prov", question, k=0).trajectory
     assert done.answer.startswith(("I do not know: ", "모르겠습니다: ")) and done.iterations >= 4
     assert [c.name for c in done.calls if c.name != "search_entity"][:2] == ["describe_entity", "probe_relationships"]
+
+
+LABORATORY = """@prefix : <http://lab.example/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . <http://lab.example/> a owl:Ontology .
+:Researcher a owl:Class ; rdfs:label "researcher", "연구원"@ko . :Student a owl:Class ; rdfs:subClassOf :Researcher .
+:Fellow a owl:Class ; rdfs:subClassOf :Researcher . :hana a :Fellow . :minjun a :Student . :leila a :Student .
+"""
+
+
+@pytest.mark.parametrize("question", ["How many researchers are there?", "연구원은 몇 명이야?"])
+def test_who_counts_researchers_counts_people(question: str, tmp_path: Path) -> None:
+    (tmp_path / "lab.ttl").write_text(LABORATORY, encoding="utf-8")
+    backend = SQLiteStrategyStore(SQLStorage(SQLiteDatabase(":memory:")), clock=ManualClock())
+    ensure_packs(backend)
+    with setup_ontology_context(tmp_path / "lab.ttl") as lab:
+        done = rlm_run_with_memory(Task(question), backend, AgentConfig(CaseBasedModel(), 5, False), lab).trajectory
+    assert done.value == 3, done
 
 
 def test_without_memory_it_finds_what_a_tool_shows_by_name(ask: Ask) -> None:

@@ -289,11 +289,11 @@ found = sparql("SELECT DISTINCT ?p {{ {{ " + declared + "}} UNION {{ " + above +
 """
 _EITHER = """below, those = find_terms(kind="term", below={term!r}), {{"items": [], "truncated": False}}
 if {is_class}:
-    those = find_terms(kind="term", instance_of={term!r}, direct=bool(below["items"]))
+    those = find_terms(kind="term", instance_of={term!r}, direct={direct})
 flat = {every} or below["total"] == find_terms(kind="term", below={term!r}, direct=True)["total"]
 if below["items"] and flat and not those["items"] and not below["truncated"]:
     FINAL([i["iri"] for i in below["items"]])
-elif those["items"] and not below["items"] and not those["truncated"]:
+elif those["items"] and ({many} or not below["items"]) and not those["truncated"]:
     FINAL([i["iri"] for i in those["items"]])
 """
 
@@ -475,7 +475,8 @@ def _listed(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> st
     if text.isascii() and not (plural or m["noun"] or many):
         return ""
     every = re.search(r"\b(?:all|every)\b|모든|모두|다 |전부", text) is not None
-    code = _EITHER.format(term=_iri(marks, mark), is_class=mark[1] == "c", every=every or many)
+    direct = False if many else 'bool(below["items"])'  # who counts researchers counts people, of whatever kind
+    code = _EITHER.format(term=_iri(marks, mark), is_class=mark[1] == "c", every=every or many, many=many, direct=direct)
     return re.sub(r"FINAL\((.*)\)", r"FINAL(len(\1))", code) if many else code
 
 

@@ -331,7 +331,8 @@ _GUARDS = {
     "nested": r"\b(?:super-?class(?:es)?|sub-?class(?:es)?|parents?|child(?:ren)?|domains?|ranges?|inverses?) (?:class )?of "
               r"(?:an? |the |all )*(?:\{\} ?['’]s? )?"
               r"(?:super-?class(?:es)?|sub-?class(?:es)?|parents?|child(?:ren)?|domains?|ranges?|inverses?)\b"
-              r"|(?:상위|하위|부모|자식) ?(?:클래스|속성)?의 ?(?:상위|하위|부모|자식) ?(?:클래스|속성)?"}
+              r"|(?:상위|하위|부모|자식) ?(?:클래스|속성)?의 ?(?:상위|하위|부모|자식) ?(?:클래스|속성)?"
+              r"|\bgrand-?(?:child(?:ren)?|parents?)\b|손주|손자|조부모"}
 _GUARDED = {name: re.compile(words, re.I | re.A) for name, words in _GUARDS.items()}
 _HARMLESS = re.compile(r"\bno matter\b|\bnot (?:just|only)\b|\bor not\b|,? (?:is|are|does|do) (?:it|they|he) not\b"
                        r"|\bdo not (?:know|see|get|understand)\b"
