@@ -496,12 +496,13 @@ def refuse_rejected(records: Sequence[MemoryRecord],  # memories that are about 
                     ) -> None:
     "Raise `RejectedValue` if one of the memories states what was rejected in its namespace. Costs one query where nothing was rejected."
     known: dict[str, bool] = {}
-    for record in records:
+    for number, record in enumerate(records):
         if record.namespace not in known:
             known[record.namespace] = bool(rejections.salts(record.namespace))
         if not known[record.namespace]:
             continue
         if found := rejections.find(record.namespace, refused_values(record)):
             why = f" ({found.reason})" if found.reason else ""
-            raise RejectedValue(f"This was rejected by {found.actor} on {found.created_at:%Y-%m-%d}{why}.",
-                                f"A person can allow it again: `rlm review lift {found.id}`.")
+            which = f"Text {number} of {len(records)}, counted from 0," if len(records) > 1 else "This"
+            raise RejectedValue(f"{which} was rejected by {found.actor} on {found.created_at:%Y-%m-%d}{why}.",
+                                f"Leave it out; a person can allow it again: `rlm review lift {found.id}`.")

@@ -831,8 +831,9 @@ class Companion:
                text: str | None = None,  # other words for it; None: as they are
                actor: str = "human",     # author of the acceptance
                ) -> MemoryRecord:
-        """Confirm a memory, and return it: it is trusted, ends what it contradicts, and is not ended by what no person has confirmed. `reject`
-        is the other decision. Raises `NotFound`, `InvalidInput` for words that read like an instruction."""
+        """Confirm a memory, and return it: it is trusted, ends what it contradicts, and is not ended by what no person has confirmed.
+
+        `reject` is the other decision. Raises `NotFound`, `InvalidInput` for words that read like an instruction."""
         return self.writer.confirm(stored_id(id), valid_text(actor, "actor", 100), text)
 
     def lift(self,

@@ -295,9 +295,11 @@ class Memory:
                          session: str | None = None,  # an existing session is continued; None starts a new one
                          **common: Any,               # fields for every turn that does not set them itself
                          ) -> builtins.list[MemoryRecord]:
-        "Store the turns of one conversation in one transaction, and return them. Raises `InvalidInput`, naming the turn."
-        records = self.writer.prepare_turns(turns, session, common)
-        return self.writer.insert(records, len(records) or 1)
+        """Store the turns of one conversation in one transaction, and return them. Raises `InvalidInput`, naming the turn.
+
+        A program may send its whole history, or the last part of it, each time: turns that the session ends with already are not stored
+        again, and are returned as they are."""
+        return self.writer.add_turns(turns, session, common)
 
     def get(self,
             id: str,            # id of a memory

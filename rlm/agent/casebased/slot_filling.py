@@ -251,7 +251,8 @@ def _other_values(shown: PromptedStrategy,  # a strategy
     return None if "" in values.values() else values
 
 # %% ../../../nbs/80_learning/17_slot_filling.ipynb #86beb6ac
-_COUNTED = re.compile(r"\bhow many (?:different |distinct |named |defined )*([a-z-]+)|(\S+?)(?:은|는|이|가|의 수는)? (?:모두 |전부 |총 )?몇 ?(?:개|명|가지|종)", re.I)
+_COUNTED = re.compile(r"\bhow many (?:different |distinct |named |defined )*([a-z-]+)"
+                      r"|(\S+?)(?:은|는|이|가|의 수는)? (?:모두 |전부 |총 )?몇 ?(?:개|명|가지|종)", re.I)
 
 
 def _counts_another(shown: PromptedStrategy,  # a strategy without slots for terms

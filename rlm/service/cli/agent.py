@@ -110,7 +110,8 @@ def run_command(ctx: click.Context, ontology: str | None, texts: tuple[Path, ...
     else:
         click.echo(IN_KOREAN.get(found.answer, found.answer) if re.search("[가-힣]", query or "") else found.answer)
         ending = found.learned.trajectory.ending
-        click.echo(f"{ending.replace('answered', 'refused', 1) if found.abstained else ending}, log: {found['log_path'] or 'none'}", err=True)
+        ending = ending.replace("answered", "refused", 1) if found.abstained else ending
+        click.echo(f"{ending}, log: {found['log_path'] or 'none'}", err=True)
     ctx.exit(0 if found.converged and not found.abstained else NOT_CONVERGED)
 
 
