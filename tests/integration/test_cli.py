@@ -237,7 +237,7 @@ def test_every_command_has_help_and_examples(ctx: click.Context, prepared: Path)
     assert f"Usage: {ctx.command_path}" in text
     said = (ctx.command.help or "").split("\n")[0].split(":")[0]
     assert said in re.sub(r"\s+", " ", text)
-    assert " " in said and not re.match(r"(An?|The|What|How|Which|Every|Each)\b", said) or ctx.parent is None, "help begins with a verb"
+    assert (" " in said and not re.match(r"(An?|The|What|How|Which|Every|Each)\b", said)) or ctx.parent is None, "help begins with a verb"
     if ctx.parent is None or ctx in LEAVES:
         assert all(f"  {line}\n" in text for line in examples(ctx)), "an example is broken over lines"
 
