@@ -18,7 +18,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -26,7 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from .errors import MissingExtra, need
+from .errors import MissingExtra, StoreError, need
+from .files import file_lock
 
 # %% ../../nbs/10_core/14_compiled.ipynb #ab37c72e
 _KINDS = {"?": "boolean", "i1": "int8", "u1": "uint8", "i2": "int16", "i4": "int32", "i8": "int64", "u8": "uint64",
@@ -224,11 +225,27 @@ def mark_compiled(marks: Sequence[str],  # paths; one is enough
             return
 
 # %% ../../nbs/10_core/14_compiled.ipynb #7406f015
+def _compile_once(modules: Sequence[str],  # modules with loops
+                  marks: Sequence[str],    # paths of which one notes that they are compiled
+                  ) -> None:
+    "Compile the loops of some modules, unless another process does it meanwhile: then wait for it."
+    with ExitStack() as stack:
+        for folder in dict.fromkeys(Path(mark).parent for mark in marks):
+            with suppress(StoreError):  # a folder that can't be written to: the next
+                stack.enter_context(file_lock(folder / "rlm-loops"))
+                break
+        if not any(map(os.path.exists, marks)):
+            getattr(os, "nice", int)(10)
+            for module in modules:
+                importlib.import_module(module)
+            load()
+            mark_compiled(marks)
+
+
 def _compile_ahead() -> int:  # exit code; 0: it ended well, or no process could be started
     "Compile all loops in a process of its own, which leaves them where `load` finds them."
     modules = sorted({it.body.__module__ for it in _waiting} - {"__main__"})
-    code = ("import importlib, os, sys\n[importlib.import_module(name) for name in sys.argv[1].split()]\n"
-            "from rlm.core.compiled import load, mark_compiled\ngetattr(os, 'nice', int)(10)\nload()\nmark_compiled(sys.argv[2:])")
+    code = "import sys\nfrom rlm.core.compiled import _compile_once\n_compile_once(sys.argv[1].split(), sys.argv[2:])"
     command = [sys.executable, "-c", code, " ".join(modules), *map(str, _marks())]
     import subprocess
     try:

@@ -3,6 +3,7 @@ scalar products are made several numbers at a time."""
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from datetime import UTC, datetime
@@ -217,3 +218,21 @@ def test_a_compiler_that_does_not_fit_is_said_once_and_no_search_fails(tmp_path:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path,
                           env={"PYTHONPATH": str(tmp_path)})
     assert done.stdout.strip() == "20" and done.stderr.count("does not compile: ImportError: needs another numpy") == 1
+
+
+def test_processes_that_start_together_compile_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rlm.core.files import file_lock
+    marks, loaded = [str(tmp_path / "rlm-loops-1")], list[float]()
+    monkeypatch.setattr(compiled, "load", lambda: loaded.append(0.0))
+    monkeypatch.setattr(os, "nice", lambda n: 0)
+    with file_lock(tmp_path / "rlm-loops"):  # another process compiles
+        second = threading.Thread(target=compiled._compile_once, args=([], marks))
+        second.start()
+        second.join(0.2)
+        assert second.is_alive() and not loaded, "it did not wait"
+        compiled.mark_compiled(marks)
+    second.join(60)
+    assert not second.is_alive() and not loaded
+    Path(marks[0]).unlink()
+    compiled._compile_once([], marks)
+    assert loaded and Path(marks[0]).exists()
