@@ -8,11 +8,12 @@ import pytest
 
 from rlm.agent.casebased.policy import CaseBasedModel, candidate_programs, next_move
 from rlm.agent.casebased.slot_filling import fill, link_entities, strategies_in
-from rlm.agent.learning.pipeline import AgentConfig, RunRecord, Task, rlm_run_with_memory
+from rlm.agent.learning.pipeline import AgentConfig, RunRecord, Task, page_filled_in, rlm_run_with_memory
 from rlm.agent.loop.prompt import compose_context, system_prompt, task_message
-from rlm.agent.memory.linking import Mention, mentions_in
+from rlm.agent.memory.linking import Mention, mentions_in, named_in
 from rlm.agent.memory.packs import ensure_packs
 from rlm.agent.memory.stores import SQLiteStrategyStore
+from rlm.agent.memory.strategy import Strategy
 from rlm.agent.models.base import Message, ModelError
 from rlm.agent.ontology import setup_ontology_context
 from rlm.core.clock import ManualClock
@@ -152,3 +153,12 @@ def texts(question: str) -> Sequence[Mention]:
     ("what is hasPart or part_of", ["hasPart", "part_of"]), ("", []), ("?!", []), ("What is the IRI of that?", ["IRI"])])
 def test_names_are_seen_by_their_form(question: str, found: list[str]) -> None:
     assert [m.text for m in texts(question)] == found
+
+
+@pytest.mark.parametrize(("code", "filled"), [
+    ("FINAL(relate({entity2}, 1))", False), ("FINAL(relate({entity}, 1))", True), ("FINAL(relate({entity}, {entity2}))", False)])
+def test_a_strategy_whose_slots_do_not_fit_is_shown_as_it_is(code: str, filled: bool, root: Path) -> None:
+    item = Strategy("Relate", "Asks about {entity}.", f"```repl\n{code}\n```", examples=("What of {entity}?",))
+    with setup_ontology_context(root / "ontology" / "prov.ttl") as prov:
+        page = page_filled_in([(item, 0.9)], "What of prov:Agent?", named_in("What of prov:Agent?", prov))
+    assert ("prov:Agent" in page.text) == filled and (code in page.text) != filled

@@ -145,7 +145,7 @@ def _ready_code(item: Strategy, query: str, named: Sequence[LinkedTerm]) -> str:
     slots, meant = slots_in(code), [_meant(n) for n in named]
     terms = [slot for slot in slots if slot.startswith("entity")]
     swapped = len(terms) > 1 and not all(0 <= e.find("{entity}") < e.find("{entity2}") for e in item.examples)
-    certain = len(terms) == len(named) and not swapped and all(meant)
+    certain = {*terms} == {*("entity", "entity2")[:len(named)]} and len(named) < 3 and not swapped and all(meant)
     if not slots or {*slots} - {"entity", "entity2", "question"} or not certain:
         return ""
     return fill_slots(code, {"question": query, **dict(zip(("entity", "entity2"), meant, strict=False))})
