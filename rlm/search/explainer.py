@@ -21,6 +21,7 @@ from ..core.text import sentence_spans, tokens
 from .candidates import POOL, CandidateSet, Query, Searcher
 from .scoring import NO_SCRIPT, NOW, PARTS, SCORE_EPSILON, UPDATE, RankedList, RankedMemory, ScoreWeights, foreign_script
 from .lexical.bm25 import LONG_TEXT, PASSAGE_LENGTH, QueryPlan, impact
+from .query_features import tells_attribute
 from .namespace_index import NamespaceIndex
 from .scorer import REORDERED
 from ..store.filters import Filters
@@ -71,7 +72,8 @@ def relevance_model(model: str | None,  # name of the model of the vectors; None
     return WITH_E5 if model.startswith(FITTED) else None
 
 # %% ../../nbs/30_search/12_explainer.ipynb #8f2dc037
-UNKNOWN = 0.1  # most that a memory's relevance is where the question names a thing by a number that no memory holds; below `FLOOR`
+UNKNOWN = 0.04  # most that a memory's relevance is where what is asked for is surely not there: below `FLOOR`, and that of a prompt's block
+READ_FOR_ATTRIBUTE = 3  # best memories that are read for the attribute that is asked for; two lost two answers more, five refused less
 
 
 def names_unknown(index: NamespaceIndex,  # index that was searched
@@ -370,10 +372,15 @@ class Explainer:
              filters: Filters,  # filters about the present: without `as_of`
              ) -> list[ExplainedHit]:  # best first; equal scores by id
         "Return the best `k` memories that pass the filters; within a snapshot of the index, which `search` opens by itself."
-        found, rows = self.searcher.retrieve_and_rank(query, max(k, 2), filters)  # the second tells how sure the first is
-        ranked = list(first_of_ties(rows, max(k, 2), self.index))  # a `RankedList` makes its items anew whenever it is read
+        most = max(k, READ_FOR_ATTRIBUTE)  # the second tells how sure the first is, too
+        found, rows = self.searcher.retrieve_and_rank(query, most, filters)
+        ranked = list(first_of_ties(rows, most, self.index))  # a `RankedList` makes its items anew whenever it is read
         floor, known = relevance_floor(self.index, found), relevances(self.index, found, ranked)
-        return self._hits(found, ranked, known, floor)[:k]
+        hits, asked = self._hits(found, ranked, known, floor), found.features.attribute
+        read = [h.record for h in hits[:READ_FOR_ATTRIBUTE]] if asked else []
+        if asked and not tells_attribute([r.text for r in read], query.text, asked, not any(r.session or r.speaker for r in read)):
+            hits = [h._replace(relevance=h.relevance and min(h.relevance, UNKNOWN), floor=FLOOR) for h in hits]
+        return hits[:k]
 
     def _hits(self, found: CandidateSet, ranked: Sequence[RankedMemory], known: Sequence[float | None],
               floor: float = 0.0) -> list[ExplainedHit]:

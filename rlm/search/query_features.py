@@ -5,18 +5,21 @@
 # %% auto #0
 __all__ = ['ANSWER_TYPES', 'TIME', 'TELEPHONE', 'CODE', 'EMAIL', 'MONEY', 'COUNT', 'PERSON', 'MOST_NAMED', 'FEW_NAMES',
            'PartialDate', 'dates_in', 'asked_types', 'told_types', 'asks_now', 'asks_before', 'past_moment',
-           'tells_change', 'identifiers_in', 'question_form', 'name_parts', 'named_speakers', 'dominant_script',
-           'QueryFeatures', 'extract_query_features']
+           'tells_change', 'identifiers_in', 'asked_attribute', 'tells_attribute', 'question_form', 'name_parts',
+           'named_speakers', 'dominant_script', 'QueryFeatures', 'extract_query_features']
 
 # %% ../../nbs/30_search/01_query_features.ipynb #8a17bf29
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from difflib import SequenceMatcher
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.text import split_sentences
 from ..core.text.normal_form import LazyPattern, compose_hangul
 
 # %% ../../nbs/30_search/01_query_features.ipynb #68664f25
@@ -220,6 +223,126 @@ def identifiers_in(query: str,            # question, in English or Korean
         return ()
     return tuple(name for name in found if not (len(name) == 4 and name[:2] in ("19", "20") and name.isdigit()))
 
+# %% ../../nbs/30_search/01_query_features.ipynb #a77b0e32
+_ASKING = 200  # characters of the longest question that is taken to ask for an attribute: what is longer tells a story around it
+_READ = 2000  # characters of the longest text that is read for an attribute, some 3 ms: a longer one may tell it
+_ATTRIBUTE_HINTS = LazyPattern(
+    "number|pass(?:word|code|phrase)|pin|combination|code|mail|blood|birth|bday|iban|plate|size|salary|wage|번호|연락처|비번|암호|"
+    "패스워드|메일|혈액형|생[일신년]|계좌|사번|사이즈|치수|연봉|월급|급여", re.I)  # a question for an attribute has one of these
+_NUMBER = r"(?<![\d,.$£€])(?!(?:19|20)\d\d(?!\d))\d{3,}(?![\d,.]*\s?(?:원|명|euros?|dollars?|km|kg|g|ml|cm|m|people)\b)"  # no year
+_ATTRIBUTES: Mapping[str, tuple[str, str, str]] = {  # attribute → its names in English and in Korean; values, and names that only tell
+    "telephone": (r"(?:tele)?phone number|(?:mobile|cell|contact|whatsapp) number|(?<=['’]s )number",
+                  r"(?:전화|휴대폰|핸드폰|폰) ?번호|연락처", r"\d(?:[ ().-]{0,2}\d){5}|\w@\w"),
+    "code": (r"password|passcode|passphrase|pin(?: code| number)?|combination|"
+             r"(?:door|gate|garage|alarm|entry|access|lock|lockbox|safe|cage|wi-?fi|building)(?: door)? code",
+             r"비밀 ?번호|비번|암호|패스워드", rf"{_NUMBER}|[*#]\d|\d[*#]|\b[a-z]+\d|passwor[td]|kennwort|contrase|mot de passe|senha"),
+    "email": (r"e-?mail address|(?<=['’]s )e-?mail", r"이메일(?: 주소)?|메일 주소", r"\w@\w"),
+    "blood_type": (r"blood (?:type|group)", r"혈액형",
+                   r"\bblood\b|혈액|\b(?:ab|[abo])[ -]?(?:positive|negative|pos|neg)\b|\b(?:ab|[abo])[+-](?!\w)|(?<![a-z])(?:ab|[abo])형|"
+                   r"\bblut|sang"),
+    "birthday": (r"birthday|date of birth|birth ?date|bday", r"생일|생신|생년월일",
+                 r"birth|\bborn\b|\bb\. ?\d|\bturn(?:s|ed|ing)\b|태어|년생|돌잔치|칠순|환갑|출생|"
+                 r"geburt|geboren|anniversaire|cumplea|compleanno"),
+    "account": (r"account number|iban", r"계좌 ?번호|계좌", r"\d{4}|\d-\d{2,}-"),
+    "document": (r"(?:passport|licen[cs]e|registration|membership|policy|insurance|social security|booking|reservation|serial|tracking|"
+                 r"reference|confirmation|id) number|(?:number|licen[cs]e) plate",
+                 r"(?:여권|주민|주민등록|차량|회원|접수|예약|일련|송장|면허) ?번호|사번",
+                 rf"{_NUMBER}|\b[a-z]+-?\d|\d{{2,3}} ?[가-힣] ?\d{{4}}"),
+    "size": (r"(?:shoe|ring|shirt|dress|collar) size", r"(?:신발|발|반지|옷) ?(?:사이즈|치수)", r"\bsize\b|사이즈|치수|\d"),
+    "salary": (r"salary|wages?", r"연봉|월급|급여",
+               r"\bearn|\bmakes?\b|\bpa(?:y|ys|id)\b|\d,\d{3}|[$£€₩]|\d ?k\b|만 ?원|[만천억]\b|\bgross\b|\bnet\b|gehalt|salaire|sueldo")}
+_OF = r"(?: (?:of|for|to|at|on|as|in)(?: [\w'’-]+){1,5})?(?: (?:again|please|now|is|was|then))?[^\w']*$"
+_NAMED = (r"^(?:.*\b(?:{0})\b(?: [\w'’-]+){{0,5}}? |(?:.*[,.!:;] )?"
+          r"(?!(?:who|whose|when|why|how|where|did|does|do|is|are|was|were|can|could|should|will|has|have)\b)(?:[\w'’-]+ ){{0,4}})(?:{1})")
+_ASKS_WHAT = r"what|what['’]?s|which|know|remember|recall|tell me|give me|remind me of|need"
+_ASKS_WHAT_KOREAN = (r"(?:이|가|은|는|를|을|도|만)?\s*(?:뭐|뭔|뭘|무엇|어떻|알려|알아|아니|아세|아시|"
+                     r"기억|몇|얼마|언제|며칠|좀|있어|가르쳐|[?？]|$)")
+_OWNER = (r"(?:(?P<of>my|[\w-]+(?=['’]s))(?:['’]s)? )?\b(?P<whose>my|[\w-]+(?=['’]s)|^[\w-]+)(?:['’]s)? "
+          r"(?:(?:new|old|current|own|home|work) )?(?:{0})\b")
+_OWNER_KOREAN = r"(?:(?P<of>[가-힣]+?)(?:이|의|네)? )?(?P<whose>[가-힣]+?)(?:의|이|네)?\s?(?:{0})"
+_PEOPLE = {who: n for n, every in enumerate((  # who is asked about → group
+    "my 내 제 나 저", "mother mum mom mam 엄마 어머니 어머님 장모 장모님 시어머니", "sister 언니 누나", "brother 오빠 형",
+    "father dad papa 아빠 아버지 아버님 장인 장인어른 시아버지", "동생 여동생 남동생", "wife 아내 와이프", "husband 남편 신랑", "son 아들",
+    "daughter 딸", "aunt 이모 고모", "uncle 삼촌", "boss manager", "landlord landlady 집주인", "neighbour neighbor 옆집",
+    "grandmother grandma gran nan 할머니", "grandfather grandpa 할아버지", "cousin 사촌", "flatmate roommate housemate 룸메이트 룸메",
+    "girlfriend 여자친구", "boyfriend 남자친구")) for who in every.split()}
+_NOT_OWNERS = frozenset({"what", "who", "where", "when", "how", "that", "it", "here", "there", "let", "she", "he"})  # before *'s* for *is*
+_TITLES = frozenset({"씨", "님", "선생님"})
+_THIRD_SCRIPT = LazyPattern(r"[^\W\d_a-zA-ZÀ-ɏ가-힣ㄱ-ㆎ]")
+
+
+@lru_cache(1)
+def _attribute_patterns() -> tuple[re.Pattern[str], dict[str, tuple[re.Pattern[str], ...]]]:
+    "The pattern of all names of attributes; and of each: a question for it, in two languages; a text that may tell it; its owner, in two."
+    asked = {name: _NAMED.format("when|when['’]?s|what (?:date|day|month)" if name == "birthday" else _ASKS_WHAT, english) + _OF
+             for name, (english, _, _) in _ATTRIBUTES.items()}
+    each = {name: tuple(re.compile(p, re.I) for p in (
+        asked[name], f"(?:{korean}){_ASKS_WHAT_KOREAN}", rf"\b(?:{english})\b|{korean}|{value}", _OWNER.format(english),
+        _OWNER_KOREAN.format(korean))) for name, (english, korean, value) in _ATTRIBUTES.items()}
+    return re.compile("|".join(f"(?P<{name}>{english}|{korean})" for name, (english, korean, _) in _ATTRIBUTES.items()), re.I), each
+
+
+def asked_attribute(query: str,  # question, in English or Korean
+                    ) -> str:    # name in `_ATTRIBUTES`; empty: none of them
+    "Return the attribute that a question asks for: `blood_type` for *What is Nadia's blood type?*, `code` for 집 비번이 뭐야?."
+    if _ATTRIBUTE_HINTS.search(query) is None or len(query) > _ASKING:
+        return ""
+    names, each = _attribute_patterns()
+    named = (m.lastgroup or "" for m in names.finditer(query))
+    return next((name for name in named if any(p.search(query) for p in each[name][:2])), "")
+
+
+def _owners(text: str, attribute: str) -> list[tuple[str, str]]:
+    "Whose attribute a text names, and the person before that one: `(brother, nadia)` of *Nadia's brother's birthday*."
+    found = [(m["whose"].casefold(), (m["of"] or "").casefold()) for p in _attribute_patterns()[1][attribute][3:] for m in p.finditer(text)]
+    named = [(of, "") if whose in _TITLES and of else (whose, of) for whose, of in found if whose not in _NOT_OWNERS]
+    return [(whose, of) for whose, of in named if whose in _PEOPLE or not text.casefold().startswith(f"{whose} ")]  # *work phone number*
+
+
+def _mentions(text: str, who: str) -> bool:
+    "Tell whether a text names a person, or anyone of the same group."
+    group = {w for w, n in _PEOPLE.items() if n == _PEOPLE.get(who)} or {who}
+    text = text.casefold()
+    words = _WORDS.findall(text)
+    return any(w in words or (w >= "가" and w in text) for w in group)
+
+
+def _are_different(asked: tuple[str, str], told: str, texts: Sequence[str]) -> bool:
+    """Tell whether whose attribute is told is surely not whose is asked for: another relative, a name quite unlike; or a name and a
+    relative, of which the one that is asked for is mentioned in a text, and in none together with the other."""
+    (whose, of), known = asked, asked[0] in _PEOPLE
+    if known and told in _PEOPLE:
+        return _PEOPLE[whose] != _PEOPLE[told]
+    if whose.isascii() != told.isascii() or _PEOPLE.get(whose) == 0:
+        return False
+    if not known and told not in _PEOPLE and SequenceMatcher(None, whose, told).ratio() >= 0.6:  # Nadia's, of *Nadja's*
+        return False
+    together = _PEOPLE.get(told) != 0 and any(_mentions(t, whose) and _mentions(t, told) for t in texts)
+    return (known and told == of) or (any(_mentions(t, whose) for t in texts) and not together)
+
+
+def tells_attribute(texts: Sequence[str],  # the memories that fit a question best
+                    query: str,            # question
+                    attribute: str,        # name of an attribute, as `asked_attribute` returns it
+                    owned: bool = True,    # whether *my* means the one who asks; False: there are several speakers
+                    ) -> bool:
+    "Return whether a text may tell the attribute that is asked for: it names it or has a value, and not of somebody surely another."
+    names, each = _attribute_patterns()
+    asked = _owners(query, attribute) if owned and attribute != "code" else []
+    whole = [text if text.isascii() else compose_hangul(text) for text in texts]
+    for text in whole:
+        if len(text) > _READ or _THIRD_SCRIPT.search(text):
+            return True
+        told = [s for s in split_sentences(text) if each[attribute][2].search(s)] if each[attribute][2].search(text) else []
+        if not any(attribute in (others := {m.lastgroup for m in names.finditer(s)}) or not others for s in told):
+            continue  # none, or the number is another attribute's
+        whose = [w for w, _ in _owners(text, attribute)]
+        if len(asked) != 1 or not whose or (_PEOPLE.get(asked[0][0]) != 0 and _mentions(text, asked[0][0])):
+            return True
+        if not all(_are_different(asked[0], w, whole) for w in whose):
+            return True
+    return False
+
 # %% ../../nbs/30_search/01_query_features.ipynb #fb6e16bf
 _SAYS = LazyPattern(r"[\w?？؟]")  # a letter, or a mark that asks
 
@@ -276,6 +399,7 @@ class QueryFeatures:
     now: bool = False  # whether it asks about the present
     before: bool = False  # whether it asks about what was
     identifiers: tuple[str, ...] = ()  # numbers and codes by which it names a thing
+    attribute: str = ""  # name of the attribute that it asks for; empty: none
 
 
 def extract_query_features(question: str,                         # question as it was asked
@@ -283,10 +407,13 @@ def extract_query_features(question: str,                         # question as 
                            ) -> QueryFeatures:
     "Return the features of a question; the speakers that it may name are those of an index."
     text = question if question.isascii() else compose_hangul(question)
-    folded, which, asks, named = text.casefold(), dominant_script(text), asked_types(text), identifiers_in(text)
+    folded, which, asks = text.casefold(), dominant_script(text), asked_types(text)
+    named, attribute = identifiers_in(text), asked_attribute(text)
     if len(known) <= FEW_NAMES and not any(map(folded.__contains__, known)) and _HINTS.search(folded) is None:
-        return QueryFeatures(asks=asks, script=which, identifiers=named) if asks or named else _SCRIPT_ONLY[which]
-    return QueryFeatures(named_speakers(text, known), dates_in(text), asks, which, asks_now(text), asks_before(text), named)
+        some = asks or named or attribute
+        return QueryFeatures(asks=asks, script=which, identifiers=named, attribute=attribute) if some else _SCRIPT_ONLY[which]
+    return QueryFeatures(named_speakers(text, known), dates_in(text), asks, which, asks_now(text), asks_before(text), named,
+                         attribute)
 
 
 _SCRIPT_ONLY = {kind: QueryFeatures(script=kind) for kind in (-1, 0, 1)}

@@ -116,5 +116,35 @@ def test_explain_says_that_a_memory_is_not_shown_for_a_number_that_no_memory_hol
         order = memory.write("Order no 4471 ships on Monday.")
         assert not memory.search("When does order 4472 ship?") and memory.search("When does order 4471 ship?")[0].id == order.id
         told = memory.explain("When does order 4472 ship?", order.id)
-        assert told.refused == 0.1 and told.verdict.startswith("Not shown: found at rank 1, score") and "min_score=0" in told.verdict
+        assert told.refused == 0.04 and told.verdict.startswith("Not shown: found at rank 1, score") and "min_score=0" in told.verdict
         assert memory.explain("When does order 4471 ship?", order.id).verdict.startswith("Found at rank 1")
+
+
+@pytest.mark.parametrize(("question", "attribute"), [
+    ("What is Nadia's blood type?", "blood_type"), ("whats the wifi password again", "code"), ("When's my brother's birthday?", "birthday"),
+    ("landlord phone number", "telephone"), ("Who changed the password?", ""), ("What did I get for my birthday?", ""),
+    ("When is mum's birthday party?", ""), ("What is my password manager?", ""), ("What is my salary as acting director?", "salary"),
+    ("What is James planning to do after receiving Samantha's phone number?", ""), ("우리 집 비밀번호 뭐야?", "code"),
+    ("여권 번호 알려줘", "document"),
+    ("IRP 계좌는 어느 은행에 있지?", ""), ("회사 생일 행사는 어디서 해?", ""), ("password? " + "so it goes " * 40, "")])
+def test_the_attribute_that_a_question_asks_for(question: str, attribute: str) -> None:
+    assert features.asked_attribute(question) == attribute
+    assert features.extract_query_features(question, {}).attribute == attribute
+
+
+@pytest.mark.parametrize(("question", "texts", "tells"), [
+    ("What is Nadia's birthday?", ["My sister's birthday is 3 May."], True),
+    ("Nadia's birthday?", ["My sister Nadia.", "My sister's birthday is 3 May."], True),
+    ("What is Nadja's birthday?", ["Nadia's birthday is on 3 May."], True),
+    ("What is Omar's birthday?", ["Nadia's birthday is on 3 May.", "Omar is here."], False),
+    ("Nadia's brother's birthday?", ["Nadia's birthday is on 3 May."], False),
+    ("What is my wifi password?", ["パスワードは青い箱の中。"], True),
+    ("When is my sisters birthday?", ["My sister's birthday is 3 May."], True),
+    ("What is the door code?", ["Ask Yuna for the door code."], True),
+    ("What is the door code?", ["Her phone number is 0113 496 0735."], False),
+    ("What is the door code?", ["We moved in 2019, for 3,900 euros."], False),
+    ("언니 생일 언제야?", ["엄마 생일이라 언니가 왔어."], True), ("언니 생일 언제야?", ["내 생일은 5월 3일이야."], False),
+    ("What is my blood type?", ["x" * 3000], True), ("What is my blood type?", [], False)])
+def test_a_text_may_tell_an_attribute_unless_it_is_surely_of_another(question: str, texts: list[str], tells: bool) -> None:
+    assert features.tells_attribute(texts, question, features.asked_attribute(question)) == tells
+    assert features.tells_attribute(texts, question, features.asked_attribute(question), owned=False) >= tells

@@ -96,3 +96,41 @@ def test_who_asks_for_a_person_and_is_no_word_of_the_answer() -> None:
                            {"id": "vet", "text": "The boss of the clinic sees our cat on Tuesdays at noon, beside the garden."}])
         hits = memory.search("who is the boss")
         assert [h.id for h in hits] == ["vet"] and memory.search("Who?")[0].id == "kids"  # nothing else is asked for
+
+
+PLAIN = {"en": ["My sister Nadia lives in Porto and works as a vet.", "My blood type is O negative.", "My brother hates olives.",
+                "Derek next door has the spare key, he lives at no. 41.", "Mum's birthday is on 3 May.",
+                "The router is on the shelf in the hall.",
+                "Priya's phone number is 0113 496 0735.", "The bike lock is 4471.", "Our landlord, Mr Feeney, answers texts only.",
+                "My passport is in the blue folder.", "Omar earns 3,900 a month.", "I wear size 39 shoes."],
+         "ko": ["언니는 대전에 살고 수의사로 일해.", "내 혈액형은 O형이야.", "오빠는 올리브를 싫어해.",
+                "옆집 김 씨가 여벌 열쇠를 갖고 있어.", "엄마 생신은 5월 3일이야.",
+                "공유기는 현관 선반에 있어.", "수진이 전화번호는 010-4960-0735야.", "자전거 자물쇠는 4471이야.", "집주인은 문자만 받아.",
+                "여권은 파란 서류철에 있어.", "민호 월급은 390만 원이야.", "나는 신발 240 신어."]}
+NOT_TOLD = {"en": ["What is Nadia's blood type?", "what's my brother's blood type", "When is my brother's birthday?", "When's my birthday?",
+                   "What is Derek's phone number?", "What is the wifi password?", "landlord phone number", "What is my passport number?"],
+            "ko": ["언니 혈액형이 뭐야?", "오빠 생일이 언제야?", "내 생일이 언제야?", "옆집 김 씨 전화번호 뭐야?",
+                   "우리 집 비밀번호 뭐야?", "집주인 전화번호가 뭐지?",
+                   "내 여권 번호 뭐야?"]}
+TOLD = {"en": {"What is my blood type?": 1, "When is my mum's birthday?": 4, "When is mums birthday?": 4,
+               "What is Priya's phone number?": 6,
+               "Do you remember Prya's phone number?": 6, "What's the bike lock combination?": 7, "What is Omar's salary?": 10,
+               "What is my shoe size?": 11, "Where is my passport?": 9},
+        "ko": {"내 혈액형 뭐야?": 1, "엄마 생신이 언제지?": 4, "어머니 생일 언제야?": 4, "수진이 전화번호 뭐야?": 6,
+               "수진 연락처 알려줘": 6,
+               "자전거 자물쇠 비밀번호 뭐야?": 7, "민호 월급 얼마야?": 10, "내 신발 사이즈 뭐야?": 11, "여권 어디 있어?": 9}}
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_an_attribute_that_no_memory_tells_of_the_person_is_not_answered_by_a_neighbour(language: str, e5: object) -> None:
+    with Memory(":memory:", embedder=e5) as memory:
+        for text in PLAIN[language]:
+            memory.write(text)
+        for question in NOT_TOLD[language]:
+            for k in (1, 5):
+                nothing = memory.search(question, k)
+                assert (len(nothing), nothing.refused) == (0, UNKNOWN), question
+            assert memory.search(question, min_score=0)[0].relevance == UNKNOWN
+            assert not memory.context(question).used, question
+        for question, n in TOLD[language].items():
+            assert memory.search(question, 1)[0].text == PLAIN[language][n], question
