@@ -82,6 +82,8 @@ export interface Hit {
   score: number;
   /** The probability that it answers the question; null: not known. */
   relevance?: number | null;
+  /** What is no longer true of the memory, with what holds now, or the later memory that may have taken its place; without it, nothing. */
+  past?: string;
   /** Column, cue or similarity, and its share of the score. */
   parts: Record<string, number>;
   /** Word of the question, and its share of the score. */

@@ -133,12 +133,20 @@ def ended_statements(records: Sequence[MemoryRecord],      # current memories
                      facts: Mapping[int, Sequence[Fact]],  # number of a memory → what it states
                      about: Callable[[str, str, str], Sequence[Fact]] = lambda *_: (),  # namespace, subject, relation → current facts
                      ) -> dict[str, str]:                  # id of a memory → its statements that have ended
-    "Return which statements of memories have ended, as a line of the block says it, and what holds now if none of the memories states it."
-    seqs = {r.seq for r in records}
+    "Return which statements of memories have ended, as a line of the block says it, and what holds now if none of them says it."
+    shown = {r.seq: r for r in records}
+
+    def says(seq: int, f: Fact, value: str) -> bool:
+        "Whether one of the memories has a value in words that say of what it is: *No, Wednesday* does not."
+        if (r := shown.get(seq)) is None:
+            return False
+        own = f.subject_key == (r.speaker or "user").casefold()
+        return value in r.text and (own or f.subject_key.split()[-1] in r.text.casefold())
 
     def told(r: MemoryRecord, f: Fact) -> str:
         held = [n for n in (about(r.namespace, f.subject_key, f.relation_key) if f.single else ()) if not (n.negated or n.ended)]
-        return f"{f.relation} {f.value}".strip() + (f" (now {held[-1].value})" if held and held[-1].seq not in seqs else "")
+        holds = held[-1].value if held and not says(held[-1].seq, f, held[-1].value) else ""
+        return f"{f.relation} {f.value}".strip() + (f" (now {holds})" if holds else "")
     over = {r.id: [told(r, f) for f in facts.get(r.seq, ()) if f.valid_to is not None] for r in records}
     return {id: "no longer true: " + ", ".join(dict.fromkeys(values)) for id, values in over.items() if values}
 

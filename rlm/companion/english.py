@@ -493,7 +493,7 @@ def english_statements(sentence: str,          # one sentence
 
 # %% ../../nbs/85_companion/02_english.ipynb #sp000002
 _LETTERS = LazyPattern(r"\w+")
-_CORRECT = "correction no actually wait sorry oops mean meant"  # words of which one begins a correction of a bare value
+_CORRECT = "correction no nope actually wait sorry oops whoops mistake scratch mean meant"  # begin a correction of a bare value
 
 
 @cache

@@ -16,7 +16,7 @@ from typing import Any
 
 from .english import may_end_facts
 from .statement import POSSESSION, Statement, language_data, normal_value, relation_of
-from .fact_extraction import corrects, text_facts, value_in_place
+from .fact_extraction import MEANT, corrects, text_facts, value_in_place
 from ..core.guard import may_overrule
 from ..core.text.normal_form import LazyPattern
 from ..store.records import Edge, Event, MemoryRecord, version_time
@@ -264,7 +264,7 @@ class FactKeeper:
                 kept += [switched] if (switched := self._switched(record, fact)) else []
                 continue
             else:
-                told = self._definite(record, fact)
+                told = self._definite(record, fact, instead)
             if told is not None:
                 kept.append((told, instead))
         left_out = len(kept) < len(found.facts)
@@ -278,8 +278,9 @@ class FactKeeper:
                    if any(same_value(v, o.value_key) for v in instead) and not (o.negated or o.ended)]
             had = had if len({(o.subject_key, o.relation_key) for o in had}) == 1 else []
         else:
-            had = [o for o in self.facts.recent(record.namespace, _NEAR) if o.single and value_in_place(o.value, fact.value)
-                   and not (o.negated or o.ended)]
+            had = self._last_said(record, fact) if fact.relation in MEANT else [
+                o for o in self.facts.recent(record.namespace, _NEAR) if o.single and value_in_place(o.value, fact.value)
+                and not (o.negated or o.ended)]
         if not (one := _only(had, record)):
             return None
         start, _, rest = one.value.casefold().partition(instead[0]) if instead else ("", "", "")  # *Tuesday at 3* → *Wednesday at 3*
@@ -287,6 +288,18 @@ class FactKeeper:
                  else value_in_place(one.value, fact.value) or fact.value)
         return replace(one, seq=fact.seq, value=value, value_key=normal_value(value), alone=fact.alone,
                        valid_from=fact.valid_from, valid_to=fact.valid_to)
+
+    def _last_said(self, record: MemoryRecord, fact: Fact) -> list[Fact]:
+        "The one fact of the turn before, an assistant's apart, if a bare value can take the place of its own: a number of a number."
+        near = [o for o in self.facts.recent(record.namespace, _NEAR) if 0 < record.seq - o.seq <= (2 if record.session else 1)]
+        near = [o for o in near if o.seq == near[0].seq]
+        if len(near) != 1 or not near[0].single or near[0].negated or near[0].ended:
+            return []
+        before = self.memories.records([near[0].seq]).get(near[0].seq)
+        alike = {"number": near[0].value.isdigit(), "name": near[0].relation == "name"}.get(
+            fact.relation, near[0].value[:1].isupper() == fact.value[:1].isupper() and len(near[0].value.split()) < 4)
+        same = before is not None and (before.session, speaker_of(before)) == (record.session, speaker_of(record))
+        return near if alike and same else []
 
     def _meant(self, record: MemoryRecord, fact: Fact) -> Fact | None:
         "A statement about *she*, *he* or *it* as one about the one that a fact of the same relation is about."
@@ -306,9 +319,9 @@ class FactKeeper:
             return None
         return replace(fact, relation=one.relation, relation_key=one.relation_key, single=one.single), (one.value_key,)
 
-    def _definite(self, record: MemoryRecord, fact: Fact) -> Fact:
+    def _definite(self, record: MemoryRecord, fact: Fact, instead: tuple[str, ...] = ()) -> Fact:
         """A statement about *the flight* as one about *my flight*, about *the Lisbon trip* as one about *the trip to Lisbon*, and the other
-        way round, where the store has that one alone."""
+        way round, where the store has that one alone; with *not Tuesday* also as one about *my flight to Lisbon* that was on Tuesday."""
         me = normal_value(speaker_of(record))
         bare = fact.subject_key.removeprefix(f"{me}'s ")
         definite = fact.subject[:4].lower() == "the "
@@ -320,7 +333,9 @@ class FactKeeper:
             return fact
         asked = [(owner + name, fact.relation_key) for name in _names_of(bare) for owner in ("", f"{me}'s ")]
         asked += [(me, bare)] if definite and fact.relation == "is" else []
-        had = [o for o in self.facts.about_any(record.namespace, asked) if o.single]
+        had = [o for o in self.facts.about_any(record.namespace, asked) if o.single] or [
+            o for o in (self.facts.recent(record.namespace) if instead else ()) if o.single and not (o.negated or o.ended)
+            and set(bare.split()) < set(o.subject_key.split()) and any(same_value(v, o.value_key) for v in instead)]
         one = had[-1] if len({(o.subject_key, o.relation_key) for o in had}) == 1 else None
         return fact if one is None else replace(fact, subject=one.subject, subject_key=one.subject_key, relation=one.relation,
                                                 relation_key=one.relation_key)

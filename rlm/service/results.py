@@ -51,6 +51,7 @@ class Hit:
     hops: int | None = None  # links walked to it from where attention was; None: it was not walked to
     path: tuple[str, ...] = ()  # ids of the memories on that way, from the anchor to this one
     relevance: float | None = None  # probability that it answers the question; None: not known, such as for full text
+    past: str = ""  # what is no longer true of it, with what holds now, or the later memory that may have taken its place
     recalled: Callable[[], Mapping[str, Any]] | None = field(default=None, repr=False, compare=False)  # what attention tells of it
 
     def __getitem__(self,
@@ -80,13 +81,19 @@ class Hit:
         "Return the whole sentences that hold most of what was asked, about 300 characters; a short text is its own passage."
         return best_passage(self.memory.text, {term: share.get("text", 0.0) for term, share in self.parts.items()})
 
+    def passage_line(self,
+                     width: int,  # longest passage shown, in characters
+                     ) -> str:
+        "Return the passage on one line, with what is no longer true of the memory."
+        return clip(self.passage.text, width) + (f" ({self.past})" if self.past else "")
+
     def as_dict(self) -> dict[str, Any]:
         "Return for JSON: rank, score, its parts by column and by term, the passage, and the memory."
         passage = self.passage
         return {"rank": self.rank, "score": self.score, "relevance": self.relevance, "parts": by_column(self.parts),
                 "terms": {t: sum(p.values()) for t, p in self.parts.items()},
                 "passage": {"text": passage.text, "start": passage.start, "end": passage.end},
-                "memory": memory_dict(self.memory),
+                "memory": memory_dict(self.memory), **({"past": self.past} if self.past else {}),
                 **({"layer": self.layer} if self.layer else {}),
                 **({"hops": self.hops, "path": list(self.path)} if self.hops is not None else {})}
 
@@ -172,7 +179,7 @@ class SearchResults(Sequence[Hit]):
         who = any(h.memory.speaker or h.memory.role for h in self.hits)
         sure = any(h.relevance is not None for h in self.hits)
         headers = ["", *(["relevance"] if sure else []), "memory", *(["who"] if who else []), "from", "id", "score", *used]
-        return headers, [[h.rank, *([_percent(h.relevance)] if sure else []), clip(h.passage.text, width),
+        return headers, [[h.rank, *([_percent(h.relevance)] if sure else []), h.passage_line(width),
                           *([h.memory.speaker or h.memory.role or ""] if who else []), f"{h.memory.valid_from:%Y-%m-%d}", h.id,
                           f"{h.score:.3g}", *(f"{by_column(h.parts).get(c, 0):.3g}" for c in used)] for h in self.hits]
 
@@ -284,6 +291,7 @@ class Explanation:
     spellings: Mapping[str, str] = field(default_factory=dict)  # term that no memory has → the one that was looked for, too
     ended_by: MemoryRecord | None = None  # memory that has ended this one; None: it ended by itself, or it has not ended
     refused: float | None = None  # relevance of the best memory, where it is below the floor and a search returns nothing
+    past: str = ""  # what is no longer true of it, with what holds now
 
     @property
     def score(self) -> float:
@@ -304,6 +312,7 @@ class Explanation:
         found = f"Found {place}, score {self.score:.3g}."
         if self.refused is not None:
             found = f"Not shown: {found[0].lower()}{found[1:-1]}, but {_too_unlikely(self.refused)}."
+        found += f" ({self.past})" if self.past else ""
         found += "".join(f" (later: {clip(text, 60)})" for text in self.later)
         found += "".join(f" No memory has “{term}”: “{other}” was looked for, too." for term, other in self.spellings.items())
         if not scaled or self.scale == 1:
@@ -330,7 +339,7 @@ class Explanation:
         return {"query": self.query, "verdict": self.verdict, "rank": self.rank, "score": self.score,
                 "parts": {term: dict(share) for term, share in self.parts.items()},
                 "scale": self.scale, "frequencies": dict(self.frequencies), "held_back_by": list(self.held_back_by),
-                "later": list(self.later), "refused": self.refused,
+                "later": list(self.later), "refused": self.refused, "past": self.past,
                 "memory": memory_dict(self.memory)}
 
 # %% ../../nbs/90_service/01_results.ipynb #98e87dc7

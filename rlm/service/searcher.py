@@ -11,17 +11,19 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 
+from ..companion.composer import ended_statements
 from ..companion.policy import answers_nothing
 from ..companion.statement import normal_value
-from ..companion.fact_extraction import asked_facts
+from ..companion.fact_extraction import asked_facts, text_facts
+from ..companion.supersession import speaker_of
 from ..core.errors import InvalidInput, ModelMismatch
 from ..core.settings import cosines, reaches
-from ..core.text import tokens, valid_text
+from ..core.text import clip, tokens, valid_text
 from ..recall.anchoring import AnchoredSearcher
 from ..recall.anchors import AnchorManager, SearchReach
 from ..recall.coordinator import RecalledMemory, SearchCoordinator
@@ -39,6 +41,7 @@ from ..store.embedding_model import EmbeddingModelInfo, Vectors
 from ..store.filters import Filters
 from ..store.protocols import TermStatistics, Weights, rarest
 from ..store.records import RECALLED, STATUSES, MemoryRecord
+from ..store.sqlite.facts import Fact
 from ..store.sqlite.fulltext import bm25_parts
 from ..store.sqlite.recall_log import ServedMemory
 
@@ -138,6 +141,65 @@ def stating_facts(ctx: MemoryContext,                 # the open store
             and r.valid_from <= now]
 
 
+_INSTANT = timedelta(milliseconds=1)  # what is corrected in the moment in which it is said ends some microseconds later
+MOST_CORRECTIONS = 10  # corrections of corrections that are followed
+LATER_SHOWN = 60  # characters of a later memory that are shown beside an older one, where it is not shown itself
+
+
+def past_of(ctx: MemoryContext,                # the open store
+            records: Sequence[MemoryRecord],  # current memories
+            ahead: bool = False,              # whether a server was asked ahead for the facts, as it is for a block
+            stating: Sequence[int] | None = None,  # numbers of those of which a fact may have ended; None: any
+            linked: bool = True,              # whether there may be links to later memories: without a model there are none
+            ) -> dict[str, str]:              # id of a memory → what is no longer true of it, or what may have taken its place
+    """Return what of memories is past: statements that have ended, with what holds now where none of the memories says it; and that it may
+    have been superseded by a later one: the id of that if it is among them, else its words."""
+    seqs, now = {r.seq: r.id for r in records}, ctx.clock.now()
+    links = ctx.storage.edge_table.targets(list(seqs), LATER, kept=not ahead) if linked else {}
+    likely = [(seq, new) for seq, to in links.items() for new, weight in to.items() if weight >= LIKELY]
+    newer = ctx.storage.memories.records([new for _, new in likely]) if likely else {}
+    current = {s: r for s, r in newer.items() if r.status in RECALLED and (r.valid_to is None or r.valid_to > now)}
+    later = {seqs[seq]: f"later: {current[s].id if s in seqs else clip(current[s].text, LATER_SHOWN)}"
+             for seq, s in likely if s in current}
+    return later | ended_of(ctx, records, ahead, stating)
+
+
+def ended_of(ctx: MemoryContext,                # the open store
+             records: Sequence[MemoryRecord],  # current memories
+             ahead: bool = False,              # whether a server was asked ahead for the facts
+             stating: Sequence[int] | None = None,  # numbers of those of which a fact may have ended; None: any
+             ) -> dict[str, str]:              # id of a memory → its statements that have ended
+    "Return which statements of memories have ended, with what holds now where none of the memories says it."
+    seqs, now = [r.seq for r in records] if stating is None else stating, ctx.clock.now() + _INSTANT
+    if not seqs:
+        return {}
+    known = ctx.storage.facts.of(seqs) if ahead else {n: [f for f, _ in facts] for n, facts in ctx.storage.facts.with_ends(seqs).items()}
+    over = {n: ended for n, facts in known.items() if (ended := [f for f in facts if f.valid_to and f.valid_to <= now])}
+    return ended_statements(records, over, ctx.storage.facts.about) if over else {}
+
+
+def _corrector(ctx: MemoryContext,    # the open store
+               record: MemoryRecord,  # memory that was found
+               ) -> int | None:       # number of the memory that ended it; None: it still says something, or that is not known
+    "Return what corrects a memory that says nothing which is true: of a chain of corrections the last."
+    now, at, end = ctx.clock.now() + _INSTANT, record.seq, None
+    for _ in range(MOST_CORRECTIONS):
+        facts = ctx.storage.facts.with_ends([at]).get(at, [])
+        over = [by for f, by in facts if by is not None and f.valid_to and f.valid_to <= now]
+        if not over or (at == record.seq and (len(over) < len(facts) or not _states_only(record, [f for f, _ in facts]))):
+            break
+        at = end = max(over)
+    return end
+
+
+def _states_only(record: MemoryRecord, facts: Sequence[Fact]) -> bool:
+    "Whether the words of a memory state facts and nothing else; of a turn, that is not stored."
+    return all(f.alone for f in facts) or (record.session is not None and text_facts(record.text, speaker_of(record), True).nothing_else)
+
+
+OVER = 0.03  # share of its relevance that a memory keeps after what corrects it: of 229 labelled pairs without a contradiction, 2 ended
+
+
 #| export
 
 # %% ../../nbs/90_service/05_searcher.ipynb #c83dbed3
@@ -182,7 +244,7 @@ class MemorySearcher:
         if (found := self._search_index(request, k)) is None:
             return SearchResults(request.text, request.filters, self.full_text(request, k), source="full text")
         found = self._known_first(request, self._without_acknowledgements(request, found, k))[:k]
-        hits = tuple(Hit(n, a.score, a.record, a.shares, relevance=a.relevance) for n, a in enumerate(found, start=1))
+        hits = tuple(Hit(n, a.score, a.record, a.shares, relevance=a.relevance, past=a.past) for n, a in enumerate(found, start=1))
         kept, refused = _cut_irrelevant(hits, least, found[0].floor if found else 0.0)
         return SearchResults(request.text, request.filters, kept, ranked_by=self.index.scorer.trained_on, refused=refused)
 
@@ -221,6 +283,35 @@ class MemorySearcher:
             found = [first, *(h for h in found if h is not old)]
         return found
 
+    def _corrected(self, request: SearchRequest, found: list[ExplainedHit]) -> list[ExplainedHit]:
+        "The hits with what is no longer true of each. Where nothing of one is, what corrects it stands before it, as relevant as it was."
+        if request.filters.valid_at or not found:
+            return found
+        stating = self.explainer.records.with_ends([h.record.seq for h in found])
+        if not (past := past_of(self.ctx, [h.record for h in found], stating=stating, linked=self.index.semantic.model is not None)):
+            return found
+        at = {h.record.seq: h._replace(past=past.get(h.record.id, "")) for h in found}
+        if request.filters.now is None:  # what has ended is asked for
+            return list(at.values())
+        out = dict[int, ExplainedHit]()
+        for seq, hit in at.items():
+            by = _corrector(self.ctx, hit.record) if hit.past else None
+            if by is not None and by not in out and (new := at.get(by) or self._newly_found(request, by)):
+                add = hit.score - new.score
+                shares = {**new.shares, f"({NOW})": {NOW: new.shares.get(f"({NOW})", {}).get(NOW, 0.0) + add}}
+                out[by] = new._replace(score=hit.score, shares=shares, floor=hit.floor,
+                                       relevance=None if hit.relevance is None else max(hit.relevance, new.relevance or 0.0))
+            if by in out and hit.relevance is not None:
+                hit = hit._replace(relevance=OVER * hit.relevance)
+            out.setdefault(seq, hit)
+        return list(out.values())
+
+    def _newly_found(self, request: SearchRequest, seq: int) -> ExplainedHit | None:
+        "A memory that was not found as a hit without evidence, if it passes the filters."
+        record = self.storage.memories.records([seq]).get(seq)
+        passes = record is not None and self.storage.memories.passes(record.id, self.namespace, request.filters)
+        return ExplainedHit(record, 0.0, {}) if record is not None and passes else None
+
     def _search_index(self, request: SearchRequest, k: int) -> list[ExplainedHit] | None:
         "Return what the index finds, in one snapshot, unless another model's vectors are there than it knew of; None: it is being built."
         known, asked = self.index.semantic.stamp, request
@@ -230,7 +321,7 @@ class MemorySearcher:
         while True:
             with self.builder.snapshot() as ready:
                 fits = asked.model == self.index.semantic.model
-                found = self.explainer.find(asked.query, k, request.filters) if ready and fits else None
+                found = self._corrected(request, self.explainer.find(asked.query, k, request.filters)) if ready and fits else None
             if found is not None or not ready:
                 self.index.save()
                 return found
@@ -262,8 +353,9 @@ class MemorySearcher:
             return self.search(request, k) if fallback else SearchResults(request.text, request.filters, (), source="building")
         asked = self.embed(request, self.index.semantic.stamp)
         found = self.anchored.search(asked.query, k, request.filters, slot, radius, fallback, context)
-        hits = tuple(Hit(n, f.answer.score, f.answer.record, f.answer.shares, f.layer, f.hops, f.path)
-                     for n, f in enumerate(found, start=1))
+        past = past_of(self.ctx, [f.answer.record for f in found])
+        hits = tuple(Hit(n, f.answer.score, f.answer.record, f.answer.shares, f.layer, f.hops, f.path,
+                         past=past.get(f.answer.record.id, "")) for n, f in enumerate(found, start=1))
         return SearchResults(request.text, request.filters, hits, ranked_by=self.index.scorer.trained_on)
 
     def search_past(self,
@@ -295,7 +387,7 @@ class MemorySearcher:
         "Return why a memory is found, or why not. Raises `NotFound`."
         past = request.filters.as_of is not None
         asked = request if past else self.embed(request, self.index.embedding_model())
-        later, spellings, refused = tuple[str, ...](), dict[str, str](), None
+        later, spellings, refused, told = tuple[str, ...](), dict[str, str](), None, ""
         with self.index.snapshot():
             memory = self.reader.get(id, request.filters.as_of)
             held = tuple(said for said, one in self._single(request.filters)
@@ -309,15 +401,17 @@ class MemorySearcher:
                 linked = [e.dst for e in self.storage.edges([memory.id], self.namespace)
                           if e.relation == LATER and e.src == memory.id and e.weight >= LIKELY]
                 later = tuple(r.text for r in self.storage.get(linked, self.namespace))
-        states = not past and bool(asked_facts(request.text))  # what states the fact that is asked for is before all others
+                told = ended_of(self.ctx, [memory]).get(memory.id, "")
+        moved = told or self.storage.facts.ended_by([memory.seq])  # a correction stands before what it corrects
+        states = not past and bool(moved or asked_facts(request.text))  # what states the fact that is asked for is before all others
         if states or not (past or held or not parts):
-            there = self.search(request, (rank or 0) + _KNOWN)
+            there = self.search(request, (rank or self.ctx.settings.search_k) + _KNOWN)
             refused = None if held else there.refused
             if states:
                 rank, parts = next(((h.rank, h.parts) for h in there if h.id == memory.id), (rank, parts))
         scale = self.explainer.evidence_scale(parts)
         ended = self.reader.ended_by(id) if held == ("expired",) else None
-        return Explanation(request.text, memory, rank, parts, frequencies, held, scale, later, spellings, ended, refused)
+        return Explanation(request.text, memory, rank, parts, frequencies, held, scale, later, spellings, ended, refused, told)
 
     def _statistics(self, request: SearchRequest) -> tuple[list[str], TermStatistics, Weights]:
         "Return terms, frequencies and weights for full text. In the past, what was said next to a memory is no part of it."
@@ -362,10 +456,12 @@ def search_coordinator(ctx: MemoryContext,  # the open store
 def _recalled_hits(found: Sequence[RecalledMemory],      # recalled memories
                    records: Mapping[int, MemoryRecord],  # number → memory; those that are gone are left out
                    layer: str,                           # layer that answered
+                   past: Mapping[str, str],              # id → what is no longer true of the memory
                    ) -> tuple[Hit, ...]:
     "Return recalled memories as hits, those of equal score by id."
     there = sorted((r for r in found if r.seq in records), key=lambda r: (-round(r.score / SCORE_EPSILON), records[r.seq].id))
-    return tuple(Hit(n, r.score, records[r.seq], _part_shares(r.parts), layer, recalled=r.as_dict) for n, r in enumerate(there, start=1))
+    return tuple(Hit(n, r.score, records[r.seq], _part_shares(r.parts), layer, recalled=r.as_dict, past=past.get(records[r.seq].id, ""))
+                 for n, r in enumerate(there, start=1))
 
 
 def _part_shares(parts: Mapping[str, float],  # part of a score → what it added
@@ -391,7 +487,8 @@ def recall(searcher: MemorySearcher,      # answers what attention can't
         return {"results": hits, "source": source, "search_time_ms": None, "result_count": len(hits)}
     said = attention.intelligent_search(request.text, query_embedding, keywords, k, request.filters, request.terms)
     records = attention.records([r.seq for r in said["results"]])
-    hits = SearchResults(request.text, request.filters, _recalled_hits(said["results"], records, LAYERS[said["source"]]),
+    hits = SearchResults(request.text, request.filters, _recalled_hits(said["results"], records, LAYERS[said["source"]],
+                                                                         past_of(searcher.ctx, list(records.values()))),
                          "index" if (layer := said["source"]) == "ltm_fallback" else layer,
                          ranked_by=searcher.ctx.search.index.scorer.trained_on)
     return said | {"results": hits, "result_count": len(hits)}

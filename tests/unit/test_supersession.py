@@ -375,7 +375,7 @@ def test_what_she_is_not_says_who_she_is(said: str) -> None:
     with Memory(":memory:", embedder="none") as memory:
         memory.write_many(["My sister is a nurse.", "My brother is a cook.", said])
         assert memory.search("What does my sister do?")[0].text == said
-        assert "My sister is a nurse. (no longer true: occupation nurse)" in memory.context("What does my sister do?").text
+        assert "My sister is a nurse. (no longer true: occupation nurse (now midwife))" in memory.context("What does my sister do?").text
 
 
 @pytest.mark.parametrize(("told", "said"), [
@@ -440,3 +440,85 @@ def test_a_correction_that_is_taken_back_makes_the_first_true_again(first: str, 
     with Memory(":memory:", embedder="none") as memory:
         memory.write_many([first, second, third])
         assert [memory.backend.facts.of([n])[n][0].valid_to is None for n in (1, 2, 3)] == [True, False, True]
+
+
+CORRECTED = [  # told, corrected, question
+    ("The meeting with Han is on Tuesday at 3.", "No, not Tuesday, Wednesday.", "When is the meeting with Han?"),
+    ("I live in Seoul", "I moved to Busan last week", "Where do I live?"),
+    ("The flight is on Friday.", "Sorry, the flight is Thursday, not Friday.", "When is the flight?"),
+    ("The dentist is on Monday.", "I meant Tuesday.", "When is the dentist?"),
+    ("회의는 화요일 3시야", "화요일 말고 수요일이야", "회의 언제야?"),
+    ("나는 서울에 살아", "지난주에 부산으로 이사했어", "나 어디 살아?")]
+
+
+@pytest.mark.parametrize(("told", "corrected", "question"), CORRECTED)
+def test_a_search_has_the_correction_of_a_turn_first_and_says_what_is_no_longer_true(
+        memory: Memory, clock: ManualClock, told: str, corrected: str, question: str) -> None:
+    for n, turn in enumerate((told, "The bread is in the freezer.", corrected)):
+        memory.add_conversation([{"text": turn, "role": "user"}], session="s")
+        clock.advance(minutes=1)
+        if not n:
+            assert not memory.search(question)[0].past  # the control
+    first, second = memory.search(question, 2)
+    assert (first.text, second.text) == (corrected, told) and second.past.startswith("no longer true") and not first.past
+    assert (first.relevance or 0) > 5 * (second.relevance or 0) and first.score >= second.score
+    assert abs(first.score - sum(sum(p.values()) for p in first.parts.values())) < 1e-6
+    assert second.past in str(memory.search(question)) and second.as_dict()["past"] == second.past
+    assert memory.explain(question, second.id).past == second.past and second.past in memory.explain(question, second.id).verdict
+    assert [memory.explain(question, h.id).rank for h in (first, second)] == [1, 2]
+    assert [h.text for h in memory.search(question, 1)] == [corrected]
+    memory.delete(first.id)
+    assert memory.search(question)[0].text == told and not memory.search(question)[0].past
+
+
+def test_the_last_of_a_chain_of_corrections_is_first(memory: Memory, clock: ManualClock) -> None:
+    for turn in ("The dentist is on Monday.", "I meant Tuesday.", "No wait, Thursday."):
+        memory.add_conversation([{"text": turn, "role": "user"}], session="s")
+        clock.advance(minutes=1)
+    assert memory.search("When is the dentist?")[0].text == "No wait, Thursday."
+    assert not memory.search("When was the dentist before?")[0].text.startswith("No wait")  # what has ended is asked for
+
+
+def test_a_memory_that_says_more_than_what_has_ended_keeps_its_place(memory: Memory) -> None:
+    memory.write("I live in Seoul with my wife, who is a potter.")
+    memory.write("I moved to Busan.")
+    (hit,) = memory.search("my wife the potter", 1)
+    assert "potter" in hit.text and hit.past.startswith("no longer true")
+
+
+def test_what_ends_in_the_future_is_still_true(memory: Memory, clock: ManualClock) -> None:
+    memory.write("I live in Seoul.", valid_to="2026-06-01")
+    assert not memory.search("Where do I live?")[0].past and "no longer" not in memory.context("Where do I live?").text
+    clock.advance(days=400)
+    assert not memory.search("Where do I live?")
+
+
+@pytest.mark.parametrize(("told", "corrected", "held"), [
+    ("회의는 화요일 3시야", "아 화요일 말고 수요일이야", "time 화요일 3시 (now 수요일 3시)"),
+    ("회의는 화요일 3시야", "그게 아니라 수요일이야", "time 화요일 3시 (now 수요일 3시)"),
+    ("치과는 금요일이야", "아 미안 금요일이 아니라 토요일이야", "time 금요일 (now 토요일)"),
+    ("비행기는 금요일 아침 8시야", "미안, 금요일 말고 목요일이야", "time 금요일 아침 8시 (now 목요일 아침 8시)"),
+    ("내 여동생 이름은 미나야", "아 아니 수빈이야", "name 미나 (now 수빈)"),
+    ("My sister's name is Mina.", "Oops, I meant Subin.", "name Mina (now Subin)"),
+    ("My size is 38.", "Wait no, it's 39.", "size 38 (now 39)"),
+    ("My favourite colour is blue.", "I meant green.", "favourite colour blue (now green)"),
+    ("My flight to Lisbon is on Tuesday.", "Sorry, the flight is Thursday, not Tuesday.", "time Tuesday (now Thursday)"),
+    ("The dentist is on Monday at 10.", "Oh sorry, it's Friday.", "time Monday at 10 (now Friday at 10)"),
+    ("The call is at 4pm.", "My mistake, 5pm.", "time 4pm (now 5pm)")])
+def test_a_short_correction_is_of_the_turn_before(memory: Memory, clock: ManualClock, told: str, corrected: str, held: str) -> None:
+    turns = [{"text": told}, {"text": "Noted.", "role": "assistant"}, {"text": corrected}]
+    first, _, second = memory.add_conversation([{"role": "user", **t} for t in turns])
+    hits = memory.search(told, 2)
+    assert [h.id for h in hits] == [second.id, first.id] and hits[1].past == f"no longer true: {held}"
+
+
+@pytest.mark.parametrize(("told", "turn"), [
+    ("My sister's name is Mina.", "Sorry, Mina!"), ("내 여동생 이름은 미나야", "아니 괜찮아"), ("내 여동생 이름은 미나야", "아니 진짜야"),
+    ("내 여동생 이름은 미나야", "참 좋다"), ("My favourite colour is blue.", "I meant to call you."), ("My size is 38.", "I mean it."),
+    ("My favourite colour is blue.", "I mean, really?"), ("회의는 화요일 3시야", "어, 수요일이야"),
+    ("My sister's name is Mina.", "I meant blue."),
+    ("The dentist is on Monday.", "No, I don't like Tuesday."), ("The meeting is on Tuesday.", "The lunch is on Wednesday."),
+    ("My size is 38.", "No, Wednesday."), ("I live in Seoul and my size is 38.", "Wait no, it's 39."), ("My name is Mina.", "No problem.")])
+def test_a_turn_that_corrects_nothing_ends_nothing(memory: Memory, told: str, turn: str) -> None:
+    memory.add_conversation([{"role": "user", "text": told}, {"role": "user", "text": turn}])
+    assert not any(h.past for h in memory.search(told, 5)) and memory.search(told)[0].text == told

@@ -232,10 +232,17 @@ class MemoryTable:
                 seqs: Sequence[int],  # numbers of memories; those that are gone are left out
                 ) -> dict[int, MemoryRecord]:
         "Return memories by their numbers."
+        return {seq: record for seq, (record, _) in self.records_with_ends(seqs).items()}
+
+    def records_with_ends(self,
+                          seqs: Sequence[int],  # numbers of memories; those that are gone are left out
+                          ) -> dict[int, tuple[MemoryRecord, bool]]:  # the memory, and whether a fact that it states has an end
+        "Return memories by their numbers, with a look at their facts, which end though the memory does not."
         table, columns, _ = source(None)
         which, values = one_of(seqs)
-        rows = self.db.query(f"SELECT {columns} FROM {table} WHERE m.seq IN {which}", values)
-        return {record.seq: record for record in map(to_record, rows)}
+        ends = "EXISTS (SELECT 1 FROM facts f WHERE f.seq = m.seq AND f.valid_to IS NOT NULL)"
+        rows = self.db.query(f"SELECT {ends}, {columns} FROM {table} WHERE m.seq IN {which}", values)
+        return {record.seq: (record, bool(end)) for end, *row in rows for record in (to_record(tuple(row)),)}
 
     def past(self,
              versions: Sequence[int],  # numbers of past versions; those that are gone are left out
@@ -423,7 +430,18 @@ class RecordCache:
                 seqs: Sequence[int],  # numbers of memories; those that are gone are left out
                 ) -> dict[int, MemoryRecord]:
         "Return memories by number, as they are now. Each caller gets copies, whose dictionaries may be changed."
+        records = self._read(seqs)
+        return {s: records[s][0].copy() for s in seqs if s in records}
+
+    def with_ends(self,
+                  seqs: Sequence[int],  # numbers of memories
+                  ) -> list[int]:
+        "Return those of memories of which a fact has an end."
+        records = self._read(seqs)
+        return [s for s in seqs if s in records and records[s][1]]
+
+    def _read(self, seqs: Sequence[int]) -> dict[int, tuple[MemoryRecord, bool]]:
         records = known_rows(self.table.db, self._known, CACHED_RECORDS)
         if missing := [s for s in seqs if s not in records]:
-            records |= self.table.records(missing)
-        return {s: records[s].copy() for s in seqs if s in records}
+            records |= self.table.records_with_ends(missing)
+        return records
