@@ -1,4 +1,5 @@
 "A Korean noun must be found by its bare form and with any particle, a verb by any of its endings, whatever the two look like."
+import re
 from itertools import combinations
 
 import pytest
@@ -72,3 +73,16 @@ def test_everyday_sentences_are_found_by_their_nouns() -> None:
     with Memory(":memory:", embedder="none") as memory:
         memory.write_many({"id": noun, "text": text} for noun, text in told.items())
         assert {noun: memory.search(noun)[0].id for noun in told} == {noun: noun for noun in told}
+
+
+def test_a_subject_that_is_new_compiles_no_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rlm.companion.fact_extraction import text_facts
+
+    def read(names: list[str]) -> int:
+        return sum(len(text_facts(f"{name}의 생일은 3월 4일이야.").statements) for name in names)
+
+    assert read(["김민우"]) == 1
+    compiled, compile_ = list[object](), re._compiler.compile  # type: ignore[attr-defined]
+    monkeypatch.setattr("re._compiler.compile", lambda *given: compiled.append(given[0]) or compile_(*given))
+    assert read(["이서윤", "박지아", "최도진", "정하영"]) == 4 and not compiled
+    assert re.match(f"no {id(compiled)}", "such pattern") is None and compiled  # compiling is seen
