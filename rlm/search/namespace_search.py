@@ -20,7 +20,9 @@ from .past_index import PastIndex
 from ..store.sqlite.storage import SQLStorage
 
 # %% ../../nbs/30_search/18_namespace_search.ipynb #506c4a99
-BACKGROUND_FROM = 50_000  # number of memories to read from which on a thread reads them
+# Number of memories to read from which on a thread reads them, and full text answers. 10,000 short texts take a second (`rlm bench speed`);
+# at 50,000 the first search of a server on a busy machine, whose worker made vectors meanwhile, waited 69 s.
+BACKGROUND_FROM = 10_000
 
 # %% ../../nbs/30_search/18_namespace_search.ipynb #751f6cac
 class IndexBuilder:

@@ -10,6 +10,7 @@ import hashlib
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any
 
 from ..companion.pair_judge import ENDED
@@ -67,6 +68,7 @@ class MemoryReader:
                  ctx: MemoryContext,  # the open store
                  ) -> None:
         self.ctx, self.storage, self.namespace = ctx, ctx.storage, ctx.namespace
+        self._counted: tuple[tuple[str, int], dict[str, Any]] | None = None  # statistics, and the position that they are of
 
     def get(self,
             id: str,            # id of a memory
@@ -75,8 +77,10 @@ class MemoryReader:
         "Return one memory. Raises `NotFound`."
         found = self.storage.get([stored_id(id)], self.namespace, None if as_of is None else parse_time(as_of, "as_of"))
         if not found:
-            raise NotFound(f"There is no memory {id!r} in namespace {self.namespace!r}.",
-                           "Search for it, or see its history: it may have been deleted.")
+            gone = [] if as_of is not None else self.storage.events(self.namespace, stored_id(id), kinds=("delete", "erase"))
+            hint = (f"It was {'erased' if gone[-1].kind == 'erase' else 'deleted'} on {gone[-1].at:%Y-%m-%d at %H:%M} UTC: see its history."
+                    if gone else "Search for it, or see its history: it may have been deleted.")
+            raise NotFound(f"There is no memory {id!r} in namespace {self.namespace!r}.", hint)
         return found[0]
 
     def recent(self,
@@ -146,5 +150,10 @@ class MemoryReader:
         return self.storage.edges([self.get(id).id], self.namespace)
 
     def stats(self) -> dict[str, Any]:
-        "Return counts by kind, status and category, sizes and dates."
-        return self.storage.memories.statistics(self.namespace)
+        "Return counts by kind, status and category, sizes and dates. They are counted anew only after an event."
+        if self.storage.in_transaction:  # its events may be taken back
+            return self.storage.memories.statistics(self.namespace)
+        position = self.storage.position()
+        if self._counted is None or self._counted[0] != position:
+            self._counted = position, self.storage.memories.statistics(self.namespace)
+        return deepcopy(self._counted[1]) | {"bytes": self.storage.memories.size()}

@@ -1,6 +1,7 @@
 "The REST server over real sockets: what it does, whom it lets in, and what it keeps to itself."
 import errno
 import json
+import os
 import re
 import socket
 import sqlite3
@@ -487,8 +488,21 @@ def test_a_server_without_tokens_needs_one_once_there_is_one(path: Path, book: T
             assert client.get("/v1/memories/before").status_code == 200
 
 
+@pytest.mark.skipif(os.name != "posix", reason="this system has no such modes")
+def test_a_token_file_that_others_may_read_from_now_on_shuts_all_out_and_health_says_so(path: Path, book: TokenFile) -> None:
+    token, _ = book.add("ours")
+    with serving(path, book, token_file=str(book.path)) as running, running.client(token) as client:
+        assert client.get("/health").json() == {"live": True, "ready": True}
+        book.path.chmod(0o644)
+        refused = client.get("/v1/timeline")
+        assert refused.status_code == 500 and "in its log" in problem(refused)["hint"] and str(book.path) not in refused.text
+        assert client.get("/health").status_code == 503
+        book.path.chmod(0o600)
+        assert client.get("/health").status_code == client.get("/v1/timeline").status_code == 200
+
+
 def test_a_token_of_two_namespaces_is_used_in_the_one_that_is_named(path: Path, book: TokenFile) -> None:
-    token, made = book.add(["ours", "shared"])
+    token, made = book.add(["ours", "shared", "민아"])
     with serving(path, book) as running, running.client(token) as client:
         write(client, "in ours", id="x")
         shared = {"Rlm-Namespace": "shared"}
@@ -496,6 +510,9 @@ def test_a_token_of_two_namespaces_is_used_in_the_one_that_is_named(path: Path, 
         assert client.post("/v1/write", json={"text": "in shared", "id": "x"}, headers=shared).status_code == 201
         assert client.get("/v1/memories/x").json()["text"] == "in ours"
         assert client.get("/v1/memories/x", headers={"Rlm-Namespace": "theirs"}).status_code == 403
+        for spelt in ("민아".encode(), quote("민아").encode(), quote("민아").lower().encode()):
+            found = client.get("/v1/memories/x", headers={"Rlm-Namespace": spelt})
+            assert found.status_code == 404, "opened, and nothing of that id is in it"
     assert TokenUses(book.path).read().keys() == {made.id}
 
 

@@ -550,6 +550,35 @@ def test_results_are_the_same_every_time_and_ties_go_by_id(memory: Memory) -> No
     assert [m.id for m in memory.recent()] == ["b", "d", "a", "c"]
 
 
+def test_what_was_deleted_or_erased_is_said_to_be_so_where_it_is_asked_for(memory: Memory, clock: ManualClock) -> None:
+    gone = memory.write("one harbour").id
+    memory.delete(gone)
+    for word, ask in (("deleted", lambda: memory.explain("harbour", gone)), ("deleted", lambda: memory.get(gone))):
+        with pytest.raises(NotFound) as refused:
+            ask()
+        assert refused.value.hint.startswith(f"It was {word} on {clock.now():%Y-%m-%d at %H:%M} UTC")
+    memory.delete(gone, erase=True)
+    with pytest.raises(NotFound) as refused:
+        memory.explain("harbour", gone)
+    assert "erased on" in refused.value.hint
+
+
+def test_statistics_are_counted_once_until_something_happens(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, counted = memory.backend.memories, list[str]()
+    count = table.statistics
+    monkeypatch.setattr(table, "statistics", lambda *given: [counted.append(given[0]), count(*given)][1])
+    memory.write("one", category="c")
+    first = memory.stats()
+    first["by_kind"].clear()
+    assert memory.stats()["by_kind"] == {"block": 1} and len(counted) == 1
+    with suppress(KeyboardInterrupt), memory.backend.transaction():
+        memory.delete(memory.recent(1)[0].id)
+        assert memory.stats()["memories"] == 0
+        raise KeyboardInterrupt
+    memory.write("two")
+    assert memory.stats()["memories"] == 2 and memory.stats()["last"] and len(counted) == 3
+
+
 def test_statistics_count_what_is_there(memory: Memory) -> None:
     assert memory.stats()["memories"] == 0 and memory.stats()["first"] is None
     corpus(memory)

@@ -118,12 +118,14 @@ def test_the_stored_file_is_what_the_script_makes(path: Path, tmp_path: Path) ->
 
 # ---------------------------------------------------------------- the next version
 
-def test_a_backup_is_made_before_the_first_step(old: Path) -> None:
+def test_a_backup_is_made_before_the_first_step(old: Path, caplog: pytest.LogCaptureFixture) -> None:
     before = content_of(old)
     db = SQLiteDatabase(old, migrations=(*MIGRATIONS, GOOD))
     assert db.query("SELECT DISTINCT mood FROM memories") == [("calm",)] and version_of(old) == NEXT
     db.close()
     (copy,) = backups_of(old)
+    assert caplog.messages == [f"The store {old} was brought up to date. What it was before is kept in {copy}, with what is erased later: "
+                               "delete that when all is well."]
     assert re.fullmatch(rf"memory\.db\.backup-v{SCHEMA_VERSION}-\d{{8}}T\d+Z", copy.name) and copy.stat().st_mode & 0o077 == 0
     assert version_of(copy) == SCHEMA_VERSION and content_of(copy) == before
     usable(copy)

@@ -149,6 +149,13 @@ def test_a_file_that_others_may_read_or_change_is_refused(book: TokenFile, mode:
     assert book.holder(secret) == made
 
 
+def test_an_expiry_that_can_not_be_read_names_spans_and_dates() -> None:
+    for text in ("내일", "soon", "90x", "xd"):
+        with pytest.raises(InvalidInput) as refused:
+            read_expiry(text, NOW)
+        assert "90d" in refused.value.hint
+
+
 def test_tokens_are_needed_once_there_is_a_file(book: TokenFile) -> None:
     assert not book.required()
     TokenFile(book.path).add("default")

@@ -91,10 +91,10 @@ def list_(token_file: Path | None, config: Path | None, as_json: bool) -> None:
     tokens = TokenFile(load_settings(config, token_file=token_file).token_file)
     known, used = tokens.tokens(), TokenUses(tokens.path).read()
 
-    def day(moment: datetime | None) -> str:
-        return "" if moment is None else f"{moment:%Y-%m-%d}"
-    rows = [(t.id, ", ".join(t.namespaces), ", ".join(t.rights), t.label, day(t.created), day(used.get(t.id)),
-             day(t.expires) if t.valid_at(tokens.clock.now()) else "expired") for t in known]
+    def minute(moment: datetime | None) -> str:
+        return "" if moment is None else f"{moment:%Y-%m-%d %H:%M}"
+    rows = [(t.id, ", ".join(t.namespaces), ", ".join(t.rights), t.label, minute(t.created), minute(used.get(t.id)),
+             minute(t.expires) if t.valid_at(tokens.clock.now()) else "expired") for t in known]
     print_rows(as_json, [token_dict(t, used.get(t.id)) for t in known], rows,
                ["id", "namespace", "rights", "label", "made", "last used", "ends"], "There are no tokens. Make one with: rlm tokens add")
 

@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from .errors import HttpProblem, log_problem
 from .tokens import Token, TokenFile, TokenUses
@@ -189,19 +189,28 @@ def check_framing(scope: Scope,  # connection scope of ASGI
 def authenticate(scope: Scope,           # connection scope of ASGI
                  config: GatewayConfig,  # tokens of the server
                  ) -> Token:
-    "Return the token of the caller, in the namespace that the request names. Raises `HttpProblem`."
+    "Return the token of the caller. Raises `HttpProblem`."
     kind, _, secret = header(scope, b"authorization").partition(" ")
     shown = secret.strip() if kind.lower() == "bearer" else ""
     found = config.guest if config.tokens is None else config.tokens.holder(shown, config.guest)
     if found is None:
         raise HttpProblem(401, "There is no token, it is none of ours, or it has expired.",
                           "Send the header Authorization: Bearer, and the token.", {"WWW-Authenticate": "Bearer"})
+    return found
+
+
+def choose_namespace(scope: Scope,   # connection scope of ASGI
+                     caller: Token,  # token of the caller
+                     ) -> Token:
+    "Return the token in the namespace that the request names, in UTF-8 as it is or percent-encoded. Raises `HttpProblem`."
     wanted = header(scope, b"rlm-namespace").encode("latin-1").decode("utf-8", "replace")
-    if not wanted:
-        return found
-    if wanted not in found.namespaces:
+    for name in (wanted, unquote(wanted)):
+        if name in caller.namespaces:
+            return caller.within(name)
+    if wanted:
+        scope["rlm.refused_namespace"] = unquote(wanted)
         raise HttpProblem(403, "The token is for another namespace.", "Leave out Rlm-Namespace, or use that namespace's token.")
-    return found.within(wanted)
+    return caller
 
 
 def limit_rate(limiter: RateLimiter,  # rate of each caller
@@ -313,7 +322,8 @@ async def authenticate_and_read(scope: Scope,           # connection scope of AS
                 limit_rate(limiter, f"unknown {address_of(scope)}")
             raise
         limit_rate(limiter, caller.digest)
-        scope["rlm.caller"] = caller
+        scope["rlm.caller"] = caller  # also of a request that is refused: the access log says who it was
+        scope["rlm.caller"] = choose_namespace(scope, caller)
     return await read_body(scope, receive, config)
 
 

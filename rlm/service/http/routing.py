@@ -34,7 +34,7 @@ from .errors import HttpProblem, is_out_of_files
 from .middleware import App, Receive, Scope, Send, header, replay_body
 from .pool import MemoryPool
 from .schemas import answers
-from .tokens import Token
+from .tokens import Token, TokenFile
 from .telemetry import AccessLog, Metrics, SpanTracer
 
 READY_AGE_S = 1.0  # seconds for which the answer of /health is kept: anyone may ask, so the store is read once a second at most
@@ -66,8 +66,9 @@ class Service:
         return self._ready
 
     def _answers(self) -> bool:
-        "Whether the store answers now."
+        "Whether the store answers now, and the file of tokens can be used."
         try:
+            TokenFile(self.settings.token_file).tokens()
             self.pool.store().backend.position()
         except Exception as e:
             if isinstance(e, RlmError) or is_out_of_files(e):

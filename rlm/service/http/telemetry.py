@@ -320,6 +320,7 @@ def access_line(context: RequestContext,  # a request that is over
                 ) -> dict[str, Any]:
     "Return what the log says of a request."
     caller = context.scope.get("rlm.caller")
-    who = {} if caller is None else {"token": caller.id, "namespace": caller.namespace}
+    wanted = context.scope.get("rlm.refused_namespace")  # one that the token does not open
+    who = {} if caller is None else {"token": caller.id, "namespace": wanted or caller.namespace}
     return {"at": to_iso(clock.now()), "address": address_of(context.scope), **who, "method": context.scope["method"],
             "route": route_of(context.scope), "status": context.status, "ms": round(1000 * (time.perf_counter() - context.begun), 3)}

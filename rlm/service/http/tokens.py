@@ -116,6 +116,9 @@ def read_expiry(text: str,      # a date, a time, or a span of time from now
     "Return the moment at which a token ends. Raises `InvalidInput`, also when it is past."
     try:
         found = now + read_lifetime(text) if text.strip()[-1:] in UNITS else parse_time(text, "expiry")
+    except InvalidInput:
+        raise InvalidInput(f"The expiry {text!r} can't be read.",
+                           "Write a span of time like 90d, 12h or 30m, or a date like 2027-01-31.") from None
     except OverflowError:
         raise InvalidInput(f"The expiry {text!r} is too far away.", "Leave it out for a token that never expires.") from None
     if found <= now:

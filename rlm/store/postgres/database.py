@@ -238,7 +238,7 @@ def explain_server_error(error: Exception,  # error that psycopg raised
         return StoreReadOnly(f"The store {place!r} is read-only.", "Connect to the primary server, or open the store to read it.")
     if isinstance(error, errors.InsufficientPrivilege):
         return StoreError(f"The role of {place!r} has not the rights for that ({said}).",
-                          "Grant them, as docs/postgresql.md shows, or connect as another role.")
+                          "Let the owner give it them, before its first use too: rlm db init postgresql://OWNER@HOST/DATABASE --role ROLE")
     if isinstance(error, errors.UndefinedObject):
         return StoreError(f"The server of {place!r} does not know that ({said}).", "Make it first: docs/postgresql.md has the statements.")
     if isinstance(error, errors.UndefinedTable | errors.UndefinedColumn | errors.UndefinedFunction):

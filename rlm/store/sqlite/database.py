@@ -7,6 +7,7 @@ __all__ = ['inspect_file', 'read_version', 'prepare', 'access_mode', 'identity_o
            'restore']
 
 # %% ../../../nbs/20_store/06_database.ipynb #0aa95d44
+import logging
 import os
 import sqlite3
 import time
@@ -106,6 +107,9 @@ def prepare(connection: sqlite3.Connection,     # for writing
         with closing(sqlite3.connect(copy)) as made:
             if made.execute("PRAGMA user_version").fetchone()[0] != version:
                 copy.unlink()  # another process was faster: it has migrated, and made the backup before
+            else:
+                logging.getLogger("rlm").warning("The store %s was brought up to date. What it was before is kept in %s, with what is "
+                                                 "erased later: delete that when all is well.", path, copy)
     deadline = time.monotonic() + busy_timeout_s
     while path != MEMORY_PATH and connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         try:

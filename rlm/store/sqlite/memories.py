@@ -396,23 +396,25 @@ class MemoryTable:
                    ) -> dict[str, Any]:
         "Return counts by kind, status and category; versions, edges and events; the file's size in bytes; first and last date."
         with self.db.snapshot():
-            rows = self.db.query("SELECT kind, status, coalesce(category, ''), count(*) FROM memories "
-                                 "WHERE namespace = ? GROUP BY 1, 2, 3", (namespace,))
-            rows = [row for row in rows if row[0] in kinds]
+            found = self.db.query("SELECT kind, status, coalesce(category, ''), count(*), min(created_at), max(updated_at) FROM memories "
+                                  "WHERE namespace = ? GROUP BY 1, 2, 3", (namespace,))
             total = {name: self.db.query(f"SELECT count(*) FROM {table} WHERE namespace = ?", (namespace,))[0][0]
                      for name, table in (("versions", "memory_versions"), ("events", "events"))}
             edges = self.db.query("SELECT count(*) FROM edges e JOIN memories m ON m.seq = e.src "
                                   "WHERE m.namespace = ?", (namespace,))[0][0]
-            span = self.db.query("SELECT min(created_at), max(updated_at) FROM memories WHERE namespace = ?",
-                                 (namespace,))[0]
-            size = self.db.query("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()")[0][0]
+            size = self.size()
         by = [Counter[str]() for _ in range(3)]
-        for *labels, n in rows:
+        for *labels, n, _, _ in (row for row in found if row[0] in kinds):
             for counter, label in zip(by, labels, strict=True):
                 counter[label] += n
         return {"namespace": namespace, "memories": sum(by[0].values()), "by_kind": dict(by[0]), "by_status": dict(by[1]),
-                "by_category": {k: v for k, v in by[2].items() if k}, **total, "edges": edges, "first": span[0], "last": span[1],
+                "by_category": {k: v for k, v in by[2].items() if k}, **total, "edges": edges,
+                "first": min((row[4] for row in found), default=None), "last": max((row[5] for row in found), default=None),
                 "path": self.db.path, "bytes": size}
+
+    def size(self) -> int:
+        "Return the bytes of the store's file, or of a server's tables."
+        return int(self.db.query("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()")[0][0])
 
 # %% ../../../nbs/20_store/07_memories.ipynb #c14c5436
 CACHED_RECORDS = 4000  # records of one connection, after which its cache is emptied
