@@ -190,7 +190,7 @@ def _RANK_BUFFER(buffer, place, dated, named, told, n):  # type: ignore[no-untyp
     found, added = F88(place, FOUND), F88(place, ADDED)
     m = RANK(where, total, added, F4(place, BEST), k, told[TIE], order, order, words, meaning,
              I4(buffer, SESSION), told[WORD], told[DEVIATION], told[EVIDENCE], I1(buffer, SCRIPT), int(told[FOREIGN]), told[CHANCE],
-             YES(buffer, USER), F4(buffer, LENGTH), I4(buffer, SPEAKER), named, dated, U1(buffer, TYPES),
+             YES(buffer, USER), F4(buffer, LENGTH), I4(buffer, SPEAKER), named, dated[:0], 1.0, dated, U1(buffer, TYPES),
              int(told[ASKED]), F8(place, WORTH))
     for j in range(m):
         found[j, 0], found[j, 1] = seqs[where[j]], total[where[j]]

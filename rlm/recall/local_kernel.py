@@ -230,7 +230,7 @@ class LocalKernel:
         "Return the question, measured, None if it was not; and the answer, None if it is left to numpy."
         depth = max(depth, k)
         run, rows = RECALL.run, np.ascontiguousarray(vector, np.float32)
-        left_out = features.dates or features.now or rows.shape != around.shape
+        left_out = features.dates or features.now or self.index.scorer.spoken_share(features) < 1 or rows.shape != around.shape
         if run is None or left_out or not 0 < k <= depth <= KERNEL_TOP_K or len(terms) > MAX_TERMS:
             return None, None
         joined, sure = self._joined, k if sure is None else min(sure, k)

@@ -6,7 +6,7 @@
 __all__ = ['ANSWER_TYPES', 'TIME', 'TELEPHONE', 'CODE', 'EMAIL', 'MONEY', 'COUNT', 'PERSON', 'MOST_NAMED', 'FEW_NAMES',
            'PartialDate', 'dates_in', 'asked_types', 'told_types', 'asks_now', 'asks_before', 'past_moment',
            'tells_change', 'identifiers_in', 'asked_attribute', 'tells_attribute', 'question_form', 'name_parts',
-           'named_speakers', 'dominant_script', 'QueryFeatures', 'extract_query_features']
+           'names_in', 'named_speakers', 'dominant_script', 'QueryFeatures', 'extract_query_features']
 
 # %% ../../nbs/30_search/01_query_features.ipynb #8a17bf29
 import re
@@ -360,13 +360,20 @@ def name_parts(name: str,  # name of a speaker
     return [part for part in name.casefold().split() if len(part) > 1]
 
 
+def names_in(query: str,                            # question as it was asked
+             known: Mapping[str, Collection[int]],  # part of a name → ids of the speakers who have it
+             ) -> tuple[str, ...]:                  # parts of names, sorted
+    "Return the parts of speakers' names that a question holds. Korean attaches particles to a name; other languages write it whole."
+    words = set(re.findall(r"[^\W_]+", query.casefold()))
+    words |= {w[:-cut] for w in words for cut in (1, 2, 3) if w >= "가" and len(w) > cut + 1}
+    return tuple(sorted(word for word in words if known.get(word)))
+
+
 def named_speakers(query: str,                               # question as it was asked
                    known: Mapping[str, Collection[int]],     # part of a name → ids of the speakers who have it
                    ) -> frozenset[int]:                      # ids of speakers
-    "Return the speakers that a question names. Korean attaches particles to a name; other languages write it whole."
-    words = set(re.findall(r"[^\W_]+", query.casefold()))
-    words |= {w[:-cut] for w in words for cut in (1, 2, 3) if w >= "가" and len(w) > cut + 1}
-    return frozenset(number for word in words for number in known.get(word, ()))
+    "Return the speakers that a question names."
+    return frozenset(number for word in names_in(query, known) for number in known[word])
 
 # %% ../../nbs/30_search/01_query_features.ipynb #c9f84045
 _HANGUL, _LATIN = LazyPattern("[가-힣]+"), LazyPattern("[A-Za-z]+")
@@ -400,6 +407,7 @@ class QueryFeatures:
     before: bool = False  # whether it asks about what was
     identifiers: tuple[str, ...] = ()  # numbers and codes by which it names a thing
     attribute: str = ""  # name of the attribute that it asks for; empty: none
+    names: tuple[str, ...] = ()  # parts of names by which it names `speakers`
 
 
 def extract_query_features(question: str,                         # question as it was asked
@@ -412,8 +420,9 @@ def extract_query_features(question: str,                         # question as 
     if len(known) <= FEW_NAMES and not any(map(folded.__contains__, known)) and _HINTS.search(folded) is None:
         some = asks or named or attribute
         return QueryFeatures(asks=asks, script=which, identifiers=named, attribute=attribute) if some else _SCRIPT_ONLY[which]
-    return QueryFeatures(named_speakers(text, known), dates_in(text), asks, which, asks_now(text), asks_before(text), named,
-                         attribute)
+    names = names_in(text, known)
+    spoke = frozenset(number for name in names for number in known[name])
+    return QueryFeatures(spoke, dates_in(text), asks, which, asks_now(text), asks_before(text), named, attribute, names)
 
 
 _SCRIPT_ONLY = {kind: QueryFeatures(script=kind) for kind in (-1, 0, 1)}

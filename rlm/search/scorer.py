@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.compiled import loop
-from .scoring import DEFAULT_WEIGHTS, EMPTY_RANKING, EXACT, KERNEL_TOP_K, NOW, PARTS, RANK, SCORE_EPSILON, UPDATE
+from ..core.text import tokens
+from .scoring import DEFAULT_WEIGHTS, EMPTY_RANKING, EXACT, KERNEL_TOP_K, NO_BOOLS, NOW, PARTS, RANK, SCORE_EPSILON, UPDATE
 from .scoring import Candidates, RankedList, Ranker, Refine, ScoreWeights, base_score, chance_z_score, dated_mask, foreign_script
 from .scoring import language_part, metadata_parts, named_speaker_ids, rescore_positions, scale_by_evidence, session_share
 from .scoring import small_store_weights, top_positions, total_scores, weight_vector, with_all_parts
@@ -263,13 +264,27 @@ class Scorer:
         "Return every part of the score of every candidate, without rescoring."
         return with_all_parts(self._amounts(features, some), len(some.docs))
 
+    def spoken_share(self,
+                     features: QueryFeatures,  # features of the question
+                     ) -> float:               # 1 for a question that names no speaker
+        "Return the share of the memories that have a speaker."
+        return sum(self.metadata.speaker_counts.values()) / max(1, self.lexical.documents) if features.speakers else 1.0
+
+    def _naming(self, features: QueryFeatures, docs: Values) -> NDArray[np.bool_]:
+        "Return which documents have no speaker and hold a name by which the question names one; empty: none can."
+        if self.spoken_share(features) >= 1:
+            return NO_BOOLS
+        held = self.lexical.holding([t for name in features.names for t in tokens(name)])
+        return np.asarray((self.metadata["speaker"][docs] < 0) & np.isin(docs, held))
+
     def _amounts(self, features: QueryFeatures, some: Candidates) -> dict[str, Values]:
         "Return the amounts of the parts; a learned ranker gets all of them."
         c, known = self.metadata, {"words": some.words, "meaning": some.meaning, **language_part(self.metadata, features, some)}
         if c.session_memories:
             evidence = self.linear_weights.evidence
             known["session"] = session_share(c["session"][some.docs], base_score(some.words, some.meaning), evidence)
-        known = scale_by_evidence(known | metadata_parts(c, features, some), self.linear_weights)
+        naming = self._naming(features, some.docs)
+        known = scale_by_evidence(known | metadata_parts(c, features, some, naming), self.linear_weights, self.spoken_share(features))
         return known if isinstance(self.ranker, ScoreWeights) else with_all_parts(known, len(some.words))
 
     def _scored_parts(self, features: QueryFeatures, some: Candidates, k: int,
@@ -294,17 +309,19 @@ class Scorer:
         return better.subset(kept), {n: values[kept] for n, values in known.items()}
 
     def _slope(self, features: QueryFeatures) -> float:
-        "Return the largest change of a score over the change of what meaning adds: where evidence is little, *user* and *type* follow it."
+        "Return the largest change of a score over the change of what meaning adds: where evidence is little, some parts follow it."
         if not isinstance(self.ranker, ScoreWeights):
             return np.inf
-        return 1 + (self.ranker.user * bool(self.metadata.user_memories) + self.ranker.type * bool(features.asks)) / self.ranker.evidence
+        follows = self.ranker.user * bool(self.metadata.user_memories) + self.ranker.type * bool(features.asks)
+        return 1 + (follows + self.ranker.speaker * (1 - self.spoken_share(features))) / self.ranker.evidence
 
     def _rank_compiled(self, features: QueryFeatures, some: Candidates, k: int, refine: Refine | None) -> RankedList:
         c, chosen, foreign = self.metadata, np.arange(len(some.docs)), foreign_script(self.metadata, features)
         docs, words = np.ascontiguousarray(some.docs, np.int64), np.ascontiguousarray(some.words, np.float32)
         meaning = np.ascontiguousarray(some.meaning, np.float32)
         asked = (c["script"], foreign, chance_z_score(c.script_counts[foreign]), c["user"], c["length"], c["speaker"],
-                 named_speaker_ids(features), dated_mask(c, features, docs), c["types"], features.asks, self.weights())
+                 named_speaker_ids(features), self._naming(features, docs), self.spoken_share(features),
+                 dated_mask(c, features, docs), c["types"], features.asks, self.weights())
         if refine is not None and some.precision is not EXACT and meaning.any():
             total = self._run_kernel(chosen, docs, words, meaning, asked, 0)[1]
             chosen = rescore_positions(total, base_score(words, meaning), k, some.precision, self._slope(features))

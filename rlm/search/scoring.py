@@ -34,7 +34,7 @@ class ScoreWeights:
     meaning: float = 0.14  # for each standard deviation of similarity above the mean of the store
     language: float = 0.28  # for each standard deviation above chance, for a memory of another script than the question
     session: float = 0.3  # evidence of the best memory of its conversation, relative to the best of all; scaled by `evidence`
-    speaker: float = 0.6  # the question names its speaker
+    speaker: float = 0.6  # it was said by a person that the question names, or has no speaker and names that person
     user: float = 0.5  # said by the user or written without a role, where memories have roles; scaled by `evidence`
     date: float = 0.4  # said on a date that the question names
     type: float = 0.25  # holds a type of answer that the question asks for, such as a time; scaled by `evidence`
@@ -277,14 +277,19 @@ def language_part(c: MetadataTable,         # metadata of the index
     return {"language": above * (c["script"][some.docs] == other)}
 
 # %% ../../nbs/30_search/05_scoring.ipynb #d73feeb9
+NO_BOOLS = np.zeros(0, bool)
+
+
 def metadata_parts(c: MetadataTable,         # metadata of the index
                    features: QueryFeatures,  # features of the question
                    some: Candidates,         # candidates of the question
+                   naming: Values = NO_BOOLS,  # (n,) which have no speaker and name a person that the question names; empty: none
                    ) -> dict[str, Values]:   # in the order of `PARTS`; a part without a feature in the question is left out
     "Return the parts that metadata decides: speaker, user, date, type and length."
     found = dict[str, Values]()
     if features.speakers:
-        found["speaker"] = np.isin(c["speaker"][some.docs], list(features.speakers))
+        said = np.isin(c["speaker"][some.docs], list(features.speakers))
+        found["speaker"] = said | naming if len(naming) else said
     if c.user_memories:
         found["user"] = c["user"][some.docs]
     if features.dates:
@@ -296,14 +301,17 @@ def metadata_parts(c: MetadataTable,         # metadata of the index
 # %% ../../nbs/30_search/05_scoring.ipynb #af51f3a8
 def scale_by_evidence(amounts: dict[str, Values],  # part → amount, for each candidate
                       weights: ScoreWeights,       # weights of the parts
+                      spoken: float = 1.0,         # share of memories that have a speaker, in [0, 1]
                       ) -> dict[str, Values]:      # the same parts, in the same order
-    "Return the amounts with *user* and *type* scaled by min(1, evidence / `weights.evidence`)."
-    if not (rest := amounts.keys() & {"user", "type"}):
+    """Return the amounts with *user* and *type* scaled by min(1, evidence / `weights.evidence`). *speaker* is scaled by as much of it
+    as there are memories without a speaker: where all have one, it compares them all."""
+    if not (rest := amounts.keys() & {"user", "type", "speaker"}):
         return amounts
     stands_on = [part for part in ("words", "meaning", "language") if part in amounts]
     evidence = _sum_parts({part: getattr(weights, part) * amounts[part] for part in stands_on}, np.float32)
     scale = np.clip(evidence / np.float32(weights.evidence), np.float32(0), np.float32(1))
-    return {part: values * scale if part in rest else values for part, values in amounts.items()}
+    each = {"speaker": np.float32(spoken) + np.float32(1 - spoken) * scale}
+    return {part: values * each.get(part, scale) if part in rest else values for part, values in amounts.items()}
 
 
 def _sum_parts(weighed: Mapping[str, Values],  # part → contribution to each score
@@ -367,7 +375,7 @@ def top_positions(total: Values,  # scores
     return np.asarray(some[np.argsort(-total[some], kind="stable")])
 
 # %% ../../nbs/30_search/05_scoring.ipynb #3291d663
-NO_SPEAKERS, NO_BOOLS = np.zeros(0, np.int32), np.zeros(0, bool)
+NO_SPEAKERS = np.zeros(0, np.int32)
 
 
 def named_speaker_ids(features: QueryFeatures,  # features of a question
@@ -422,12 +430,13 @@ def BEST_OF_SESSIONS(best, numbers, words, meaning, session, word, deviation):  
     return most
 
 # %% ../../nbs/30_search/05_scoring.ipynb #6d290662
-@loop("f8+ f8++ f4* f4 i8* i8* f4* f4* i4* f8 f8 i1* i8 f8 ?* f4* i4* i4* ?* u1* i8 f8* f8")
+@loop("f8+ f8++ f4* f4 i8* i8* f4* f4* i4* f8 f8 i1* i8 f8 ?* f4* i4* i4* ?* f8 ?* u1* i8 f8* f8")
 def SCORE(total, parts, best, most, which, numbers, words, meaning, session, word, deviation, script, foreign,  # type: ignore[no-untyped-def]
-          chance, user, length, spoken, named, dated, types, asked, weights, enough):
+          chance, user, length, spoken, named, naming, known, dated, types, asked, weights, enough):
     "Write the score of each candidate; minus infinity without words and meaning; and the parts of as many as `parts` has rows."
     by_words, by_meaning, by_language = np.float32(weights[0]), np.float32(weights[1]), np.float32(weights[2])
-    by_session, by_user, by_type, by_length = np.float32(weights[3]), np.float32(weights[5]), np.float32(weights[7]), np.float32(weights[8])
+    by_session, by_speaker, by_user = np.float32(weights[3]), np.float32(weights[4]), np.float32(weights[5])
+    by_type, by_length = np.float32(weights[7]), np.float32(weights[8])
     one, none, least, beyond = np.float32(1), np.float32(0), np.float32(enough), np.float32(chance)
     for j in range(len(which)):
         i = which[j]
@@ -444,9 +453,11 @@ def SCORE(total, parts, best, most, which, numbers, words, meaning, session, wor
             own = best[s] if s >= 0 else np.float32(word) * words[i] + np.float32(deviation) * meaning[i]
             share = own / most * min(one, own / least)
         among = np.float64(by_session * share)
+        about = len(naming) > 0 and naming[i]
         for speaker in named:
-            if spoken[n] == speaker:
-                by = weights[4]
+            about |= spoken[n] == speaker
+        if about:
+            by = np.float64(by_speaker * (np.float32(known) + np.float32(1 - known) * scale))
         used = np.float64(by_user * scale) if user[n] else 0.0
         fits = np.float64(by_type * scale) if types[n] & asked else 0.0
         long = np.float64(by_length * length[n])
@@ -480,20 +491,20 @@ def PICK(where, k, equal, total):  # type: ignore[no-untyped-def]
     return n
 
 # %% ../../nbs/30_search/05_scoring.ipynb #60f6486a
-@loop("i8+ f8+ f8++ f4+ i8 f8 i8* i8* f4* f4* i4* f8 f8 f8 i1* i8 f8 ?* f4* i4* i4* ?* u1* i8 f8*")
+@loop("i8+ f8+ f8++ f4+ i8 f8 i8* i8* f4* f4* i4* f8 f8 f8 i1* i8 f8 ?* f4* i4* i4* ?* f8 ?* u1* i8 f8*")
 def RANK(where, total, parts, best, k, equal, which, numbers, words, meaning, session, word, deviation,  # type: ignore[no-untyped-def]
-         enough, script, foreign, chance, user, length, spoken, named, dated, types, asked, weights):
+         enough, script, foreign, chance, user, length, spoken, named, naming, known, dated, types, asked, weights):
     "Score the candidates `which`; write the best `k`, all that are equal to the last, and their parts. Return how many."
     most = BEST_OF_SESSIONS(best, numbers, words, meaning, session, word, deviation) if weights[3] else np.float32(0)
     SCORE(total, parts[:0], best, most, which, numbers, words, meaning, session, word, deviation, script, foreign, chance, user, length,
-          spoken, named, dated, types, asked, weights, enough)
+          spoken, named, naming, known, dated, types, asked, weights, enough)
     n = PICK(where, k, equal, total)
     if n:
         again = np.empty(n, np.int64)
         for j in range(n):
             again[j] = which[where[j]]
         SCORE(np.empty(n), parts[:n], best, most, again, numbers, words, meaning, session, word, deviation, script, foreign, chance, user,
-              length, spoken, named, dated, types, asked, weights, enough)
+              length, spoken, named, naming, known, dated, types, asked, weights, enough)
     for i in range(len(numbers) if weights[3] else 0):
         if session[numbers[i]] >= 0:
             best[session[numbers[i]]] = 0

@@ -339,6 +339,13 @@ class LexicalIndex:
         term_id = self.vocabulary.get(term, self.document_frequencies.size)
         return int(self.document_frequencies.values[term_id]) if term_id < self.document_frequencies.size else 0
 
+    def holding(self,
+                terms: Iterable[str],  # tokens
+                ) -> NDArray[np.int32]:  # their numbers, ascending; removed ones may be among them
+        "Return the memories that have one of some terms in their own text, title, tags or summary."
+        lists = [rows[shares < 255] for _, _, each in self.plan(terms).postings for rows, _, shares in each]
+        return np.unique(self.docs.passage_doc.values[np.concatenate(lists or [np.zeros(0, np.int32)])])
+
     def spelling(self,
                  term: str,  # a token
                  ) -> str | None:  # None: it is spelt as in a memory, or like no other
