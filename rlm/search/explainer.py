@@ -106,7 +106,8 @@ def relevances(index: NamespaceIndex,          # index that was searched
     for n in range(len(shown) - 2, -1, -1):  # what stands for an earlier memory is as relevant as that is
         shown[n] = max(shown[n:n + 2]) if UPDATE in added[n] else shown[n]
     most = UNKNOWN if names_unknown(index, found) else 1.0
-    return list(accumulate((min(p, most) for p in shown), min))  # none is likelier than one above it
+    lowered: list[float] = list(accumulate([min(p, most) for p in shown], min))  # none is likelier than one above it
+    return list(lowered)
 
 # %% ../../nbs/30_search/12_explainer.ipynb #56027737
 FLOOR = 0.16  # probability below which the best hit counts as no answer
