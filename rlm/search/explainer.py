@@ -384,7 +384,7 @@ class Explainer:
         floor, known = relevance_floor(self.index, found), relevances(self.index, found, ranked)
         hits, asked = self._hits(found, ranked, known, floor), found.features.attribute
         read = [h.record for h in hits[:READ_FOR_ATTRIBUTE]] if asked else []
-        if asked and not tells_attribute([r.text for r in read], query.text, asked, not any(r.session or r.speaker for r in read)):
+        if asked and not tells_attribute([r.text for r in read], query.text, asked, [bool(r.session or r.speaker) for r in read]):
             hits = [h._replace(relevance=h.relevance and min(h.relevance, UNKNOWN), floor=FLOOR) for h in hits]
         return hits[:k]
 

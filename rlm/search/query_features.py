@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from difflib import SequenceMatcher
 from functools import lru_cache
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -318,26 +319,27 @@ def _are_different(asked: tuple[str, str], told: str, texts: Sequence[str]) -> b
     if not known and told not in _PEOPLE and SequenceMatcher(None, whose, told).ratio() >= 0.6:  # Nadia's, of *Nadja's*
         return False
     together = _PEOPLE.get(told) != 0 and any(_mentions(t, whose) and _mentions(t, told) for t in texts)
-    return (known and told == of) or (any(_mentions(t, whose) for t in texts) and not together)
+    names = not known and told not in _PEOPLE  # a name that no text has is of a person who is not known here
+    return (known and told == of) or ((names or any(_mentions(t, whose) for t in texts)) and not together)
 
 
 def tells_attribute(texts: Sequence[str],  # the memories that fit a question best
                     query: str,            # question
                     attribute: str,        # name of an attribute, as `asked_attribute` returns it
-                    owned: bool = True,    # whether *my* means the one who asks; False: there are several speakers
+                    spoken: Sequence[bool] = (),  # whether each is a turn of a conversation, where *my* is of its speaker; empty: none is
                     ) -> bool:
     "Return whether a text may tell the attribute that is asked for: it names it or has a value, and not of somebody surely another."
     names, each = _attribute_patterns()
-    asked = _owners(query, attribute) if owned and attribute != "code" else []
+    asked = _owners(query, attribute) if attribute != "code" else []
     whole = [text if text.isascii() else compose_hangul(text) for text in texts]
-    for text in whole:
+    for text, said in zip(whole, spoken or repeat(False), strict=False):
         if len(text) > _READ or _THIRD_SCRIPT.search(text):
             return True
         told = [s for s in split_sentences(text) if each[attribute][2].search(s)] if each[attribute][2].search(text) else []
         if not any(attribute in (others := {m.lastgroup for m in names.finditer(s)}) or not others for s in told):
             continue  # none, or the number is another attribute's
         whose = [w for w, _ in _owners(text, attribute)]
-        if len(asked) != 1 or not whose or (_PEOPLE.get(asked[0][0]) != 0 and _mentions(text, asked[0][0])):
+        if said or len(asked) != 1 or not whose or (_PEOPLE.get(asked[0][0]) != 0 and _mentions(text, asked[0][0])):
             return True
         if not all(_are_different(asked[0], w, whole) for w in whose):
             return True

@@ -147,4 +147,4 @@ def test_the_attribute_that_a_question_asks_for(question: str, attribute: str) -
     ("What is my blood type?", ["x" * 3000], True), ("What is my blood type?", [], False)])
 def test_a_text_may_tell_an_attribute_unless_it_is_surely_of_another(question: str, texts: list[str], tells: bool) -> None:
     assert features.tells_attribute(texts, question, features.asked_attribute(question)) == tells
-    assert features.tells_attribute(texts, question, features.asked_attribute(question), owned=False) >= tells
+    assert features.tells_attribute(texts, question, features.asked_attribute(question), [True] * len(texts)) >= tells
