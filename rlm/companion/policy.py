@@ -4,12 +4,13 @@
 
 # %% auto #0
 __all__ = ['WEIGHTS', 'DENSE', 'LANGUAGES', 'MOST_CHARACTERS', 'FEATURES', 'ACTIONS', 'Vector', 'HIDDEN', 'EPSILON', 'RATE',
-           'SAVE_FROM', 'SKIP_UP_TO', 'MIDDLE', 'CONFIDENCE', 'SUREST', 'FINAL', 'VOTE', 'DETAIL', 'SEED_RULES',
-           'ASIDE', 'PRAISE', 'BLAME', 'CONTINUED', 'EXTENDED', 'INDIFFERENT', 'SHORT', 'SEED_VALUES', 'SIZES',
-           'DROPOUT', 'CAPACITY', 'BATCH', 'STEPS', 'STEP', 'PRAISE_STEP', 'WIDEST', 'shows', 'Importance', 'unquoted',
-           'states_fact', 'only_acknowledges', 'answers_nothing', 'importance', 'Situation', 'features',
-           'ContextualBandit', 'PolicyRules', 'PolicyDecision', 'tells', 'fact_aside', 'turn_model', 'MemoryPolicy',
-           'RewardValues', 'Reward', 'explicit_reward', 'implicit_reward', 'EnhancedBandit', 'autonomous']
+           'SAVE_FROM', 'SKIP_UP_TO', 'MIDDLE', 'CONFIDENCE', 'SUREST', 'FORGETS', 'FINAL', 'VOTE', 'DETAIL',
+           'SEED_RULES', 'ASIDE', 'PRAISE', 'BLAME', 'CONTINUED', 'EXTENDED', 'INDIFFERENT', 'SHORT', 'SEED_VALUES',
+           'SIZES', 'DROPOUT', 'CAPACITY', 'BATCH', 'STEPS', 'STEP', 'PRAISE_STEP', 'WIDEST', 'shows',
+           'forgotten_subject', 'Importance', 'unquoted', 'states_fact', 'only_acknowledges', 'answers_nothing',
+           'importance', 'Situation', 'features', 'ContextualBandit', 'PolicyRules', 'PolicyDecision', 'tells',
+           'fact_aside', 'turn_model', 'MemoryPolicy', 'RewardValues', 'Reward', 'explicit_reward', 'implicit_reward',
+           'EnhancedBandit', 'autonomous']
 
 # %% ../../nbs/85_companion/08_policy.ipynb #f55143b7
 import io
@@ -50,6 +51,17 @@ def shows(sign: str,   # for example `personal` or `question`: a key of the data
           ) -> bool:
     "Return whether a turn shows a sign."
     return any(p.search(turn) for p in _patterns(sign, languages))
+
+
+def forgotten_subject(turn: str,  # words that ask to forget something, such as *Forget what I said about my salary*
+                      ) -> str:   # what it is about: *my salary*; empty: nothing is named, or the person as a whole
+    "Return what a turn asks to forget, without the words that ask."
+    for pattern in _patterns("forget_frame", LANGUAGES):
+        turn = pattern.sub(" ", turn)
+    return turn.strip() if set(tokens(turn)) - _WHOLE_PERSON else ""
+
+
+_WHOLE_PERSON = frozenset(tokens("I me my mine myself 나 내 저 제 날"))
 
 
 @dataclass(frozen=True)
@@ -229,8 +241,9 @@ _LAST_CLAUSE = LazyPattern(r"[,;.!—]+\s|\s[-–]\s|(?<=[는은인신]데) |(?<
 CONFIDENCE = 3.0  # expected reward for each step of importance above `MIDDLE`; with 1, praise of right skips taught to skip everything
 SUREST = 0.5  # expected reward at most before anything was learned: at 1, blame could never move a decision below the other one
 _ASKS = "a question that states nothing"
+FORGETS = "it asks to forget"  # reason for which a turn is not kept: the service looks for what it means
 FINAL = ("small talk", "a secret", "it asks to be remembered",  # reasons that the model of turns does not touch
-         "it changes what is planned", "it changes a life", "it asks to forget", "a thing and its value")
+         "it changes what is planned", "it changes a life", FORGETS, "a thing and its value")
 _SIGNS = "forget", "memo", "request", "wish", "edit", "milestone", "lasting", "detail", "hearsay"
 VOTE = 0.5  # weight of the patterns' decision beside the model's output, which is 1 for yes and -1 for no
 DETAIL = 0.2  # importance that a statement with a person, number, day or wish for how things are done has besides
@@ -404,7 +417,7 @@ class MemoryPolicy:
         if (clean.secrets or shows("secret", clean.text)) and not (found.explicit and not _SECRET_VALUE.search(clean.text)):
             return False, FINAL[1]
         if "forget" in said:
-            return False, FINAL[5]
+            return False, FORGETS
         if found.unreal and not found.explicit:
             return False, "a joke, wish, case or quotation, not a fact"
         if found.explicit and (not found.question or "personal" in found.parts):

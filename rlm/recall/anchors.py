@@ -30,7 +30,7 @@ from ..search.semantic_index import StoredVectors
 from ..search.vector.quantizer import center
 from ..store.embedding_model import EmbeddingModelInfo, Vectors, unit
 from ..store.filters import Filters
-from ..store.records import Event, MemoryRecord, read_label, stored_id
+from ..store.records import Event, MemoryRecord, read_label
 from ..store.sqlite.slots import SLOTS, AnchorRow
 from ..store.sqlite.storage import SQLStorage, open_database
 
@@ -436,7 +436,8 @@ class _AnchorStore:
             ) -> None:
         "Log an event of an anchor."
         with self.backend.transaction() as tx:
-            tx.log([Event(at or self.clock.now(), "anchor", stored_id(id) if id else slot, self.namespace,
+            subject = self.backend.memories.known_id(self.namespace, id) if id else slot
+            tx.log([Event(at or self.clock.now(), "anchor", subject, self.namespace,
                           {"slot": slot, "what": what, **(more or {})})])
 
 # %% ../../nbs/40_recall/06_anchors.ipynb #f216fcea

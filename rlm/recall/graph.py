@@ -25,7 +25,7 @@ from .adjacency import Adjacency, Fit, LinkWeights, Walk, add_links, build_adjac
 from .adjacency import unique_links, walk
 from .graph_builder import BuildReport, build_graph
 from ..search.arrays import Arrays, index_path, read_index, write_index
-from ..store.records import Event, read_confidence, stored_id
+from ..store.records import Event, read_confidence
 from ..store.sqlite.database import identity_of
 from ..store.sqlite.edges import Floats, Ints, bits_of, links, origin_of
 from ..store.sqlite.storage import SQLStorage
@@ -252,12 +252,13 @@ class GraphIndex:
             raise InvalidInput(f"The origin {origin!r} is not one that the graph gives.",
                                "Give sim, time, tag or write; or use Memory.link.")
         with self.backend.transaction() as tx:
-            seq, now = self.backend.memories.seq(self.namespace, id), self.clock.now()
+            known, now = self.backend.memories.known_id(self.namespace, id), self.clock.now()
+            seq = self.backend.memories.seq(self.namespace, known)
             new = links((seq, n, read_confidence(w, "edge weight"), bits) for other, w in neighbours
                         if (n := self.backend.memories.seq(self.namespace, other)) != seq)
             report = add_links(self.backend, self.namespace, seq, new, self.weights, now)
             if len(report.put):
-                tx.log([Event(now, "link", stored_id(id), self.namespace, {"edges": len(report.put), "origin": origin})])
+                tx.log([Event(now, "link", known, self.namespace, {"edges": len(report.put), "origin": origin})])
         self.count_added(report.added)
         return report.added
 

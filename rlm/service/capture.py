@@ -2,16 +2,16 @@
 order states nothing.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from rlm.companion.composer import without_block
+from rlm.companion.policy import FORGETS
 from rlm.companion.supersession import RejectedValue
-from rlm.core.text import tokens
-from rlm.store.filters import Filters
-from rlm.store.records import STATUSES, MemoryRecord
+from rlm.store.records import MemoryRecord
 
 from .memory import Memory
+from .proposals import propose_forgetting
 
 
 MAX_WORDS = 300  # characters by which the same words are looked for; the rest is compared
@@ -46,24 +46,6 @@ def same_again(memory: Memory,          # open namespace
     return memory.get(known.id)
 
 
-ABOUT = 0.5  # relevance from which a memory is about something without having all its words
-MOST_ABOUT = 500  # memories that are looked at
-
-
-def memories_about(memory: Memory,  # open namespace
-                   about: str,      # a subject, such as *the garage code*
-                   ) -> list[MemoryRecord]:
-    """Return the memories about a subject, those that fit best first: what has each of its words, current or not, and what more likely
-    than not answers it. Rules and strategies are not among them. Raises `InvalidInput`."""
-    request = memory.searcher.parse(about, {"kind": "block"})
-    whole = replace(request, filters=Filters.read(kind="block", status=STATUSES))
-    found = {h.id: h.memory for h in memory.search(about, 50, kind="block", status="any") if (h.relevance or 0.0) >= ABOUT}
-    for hit in memory.searcher.full_text(whole, MOST_ABOUT) if request.terms else ():
-        if set(request.terms) <= set(tokens(" ".join((hit.memory.title or "", hit.text, *hit.memory.tags)))):
-            found.setdefault(hit.id, hit.memory)
-    return list(found.values())
-
-
 @dataclass(frozen=True, slots=True)
 class CapturedPrompt:
     "What became of a prompt."
@@ -83,10 +65,12 @@ def capture_prompt(memory: Memory,              # open namespace
                    text: str,                   # words of a person to a model
                    provenance: dict[str, Any],  # origin
                    ) -> CapturedPrompt:
-    "Store a prompt if the companion's policy finds it worth keeping, and return what became of it. Raises `InvalidInput`, `StoreError`."
+    """Store a prompt if the companion's policy finds it worth keeping, and return what became of it. One that asks to forget something
+    proposes what is to be deleted. Raises `InvalidInput`, `StoreError`."""
     decision = memory.companion.decide(text := without_block(text))
     if not decision.save:
-        return CapturedPrompt(False, decision.reason)
+        named = propose_forgetting(memory.reader, memory.searcher, text, provenance) if decision.reason == FORGETS else ()
+        return CapturedPrompt(False, decision.reason + (f"; {len(named)} would be deleted: rlm review proposals" if named else ""))
     if (known := same_again(memory, text, {"role": "user"})) is not None:
         return CapturedPrompt(True, "it was known already", known, True)
     try:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..companion.composer import SUMMARY, ContextBlock, TokenCounter, compose, estimate_tokens, summary
-from ..companion.policy import LANGUAGES, importance, shows
+from ..companion.policy import FORGETS, LANGUAGES, importance, shows
 from ..companion.knowledge_graph import DEPTH, MOST_DEPTH, KnowledgeGraph, fuse
 from ..companion.policy import FEATURES, ContextualBandit, EnhancedBandit, MemoryPolicy, PolicyDecision, PolicyRules, Reward, RewardValues
 from ..companion.policy import Situation, Vector, autonomous, explicit_reward, implicit_reward, turn_model
@@ -37,12 +37,13 @@ from ..search.query_features import past_moment
 from ..search.explainer import FLOOR
 from .input_parsing import MAX_K, read_k, read_list, read_turn
 from .memory_context import MemoryContext
+from .proposals import CorrectionProposal, propose_forgetting
 from .reader import MemoryReader
 from .results import History, Hit, SearchResults, memory_dict
 from .searcher import MemorySearcher, SearchRequest, past_of, stating_facts
 from .writer import MemoryWriter
 from ..store.filters import Filters
-from ..store.records import RECALLED, Event, MemoryRecord, new_record, read_count, stored_id
+from ..store.records import RECALLED, Event, MemoryRecord, new_record, read_count
 from ..store.sqlite.facts import Fact, Rejection
 from ..store.sqlite.recall_log import Recall, ServedMemory
 from ..store.sqlite.slots import LearnedParameters
@@ -254,10 +255,12 @@ class Observation:
     memory: MemoryRecord | None = None  # stored memory; None: nothing
     refused: str = ""  # why nothing was stored although it was decided to; empty: it was stored, or not meant to be
     context: ContextBlock | None = None  # block of memories, if the decision was to look
+    proposed: tuple[CorrectionProposal, ...] = ()  # memories that the turn asks to forget: a person deletes them, or lets them stand
 
     def __str__(self) -> str:
         stored = f"saved as {self.memory.id}" if self.memory else f"refused: {self.refused}" if self.refused else "nothing saved"
-        return f"{self.decision}; {stored}"
+        waits = f"; {len(self.proposed)} would be deleted: rlm review proposals" if self.proposed else ""
+        return f"{self.decision}; {stored}{waits}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -497,7 +500,8 @@ class Companion:
         decision = self.decide(turn, where, explore)
         block = self.context(turn, tokens) if decision.retrieve else None
         if not decision.save:
-            return Observation(turn, decision, context=block)
+            return Observation(turn, decision, context=block, proposed=tuple(propose_forgetting(
+                self.reader, self.searcher, turn, {"source": "companion"}) if decision.reason == FORGETS else ()))
         noted = {"provenance": {"source": "companion", "phase": decision.phase}} | fields
         record = self.writer.prepare({"text": turn, **noted}, self.ctx.clock.now())
         try:
@@ -651,17 +655,17 @@ class Companion:
         profile, answers = [r for r in pinned if r.id not in rejected], [(r, w) for r, w in weighed if r.id not in rejected]
         with self.storage.before_links([*profile, *(r for r, _ in answers)]):
             profile, answers = self._both_sides(profile, answers, most)
-            ended = past_of(self.ctx, [*profile, *(r for r, _ in answers)], ahead=True)
+            shown = {r.id: r for r in [*profile, *(r for r, _ in answers)]}
+            short = self.storage.memories.short_ids(self.namespace, list(shown))
+            ended = past_of(self.ctx, list(shown.values()), ahead=True)
         text, rules = self._applicable_rules(query, facts, budget // 3, count)
-        room = budget - count(text) if text else budget
-        block = compose(profile, answers, query, room, count, ended)
+        block = compose(profile, answers, query, budget - count(text) if text else budget, count, ended, short)
         if text:
             whole = f"{text}\n{block.text}" if block.text else text
             block = replace(block, text=whole, tokens=count(whole), budget=budget, rules=tuple(a.rule.rule_id for a in rules))
-        scores, known = {h.id: h.score for h in found.hits}, {r.id: r for r in [*profile, *(r for r, _ in answers)]}
-        served = [ServedMemory(id, known[id].version, scores.get(id), {"resolution": level, "pinned": known[id].pinned})
-                  for id, level in block.used]
-        served += [ServedMemory(a.rule.rule_id, a.rule.version, a.relevance, {"rule": a.why}) for a in rules]
+        scores = {h.id: h.score for h in found.hits}
+        served = [ServedMemory(id, shown[id].version, scores.get(id), {"resolution": level, "pinned": shown[id].pinned})
+                  for id, level in block.used] + [ServedMemory(a.rule.rule_id, a.rule.version, a.relevance, {"rule": a.why}) for a in rules]
         self.ctx.recalls.record(self.namespace, query, served, now, door, actor)
         return block
 
@@ -716,7 +720,7 @@ class Companion:
         `NotFound` for an unknown memory, `InvalidInput`."""
         moment, most = audited_moment(when, self.ctx.clock.now()), read_k(k)
         past = {} if when is None else {"as_of": moment}
-        history = None if id is None else self.reader.history(stored_id(id))
+        history = None if id is None else self.reader.history(id := self.reader.known_id(id))
         if history is not None:
             history = History(tuple(v for v in history.versions if v.updated_at <= moment),
                               tuple(e for e in history.events if e.at <= moment))
@@ -774,7 +778,7 @@ class Companion:
 
     def _known(self, id: str) -> MemoryRecord:
         "A memory, or the last version of a deleted one."
-        found = self.storage.memories.latest([stored_id(id)], self.namespace)
+        found = self.storage.memories.latest([self.reader.known_id(id)], self.namespace)
         if not found:
             raise NotFound(f"There is no memory {id!r} in namespace {self.namespace!r}.", "Search for it, or give the text itself.")
         return found[0]
@@ -813,7 +817,7 @@ class Companion:
         """Confirm a memory, and return it: it is trusted, ends what it contradicts, and is not ended by what no person has confirmed.
 
         `reject` is the other decision. Raises `NotFound`, `InvalidInput` for words that read like an instruction."""
-        return self.writer.confirm(stored_id(id), valid_text(actor, "actor", 100), text)
+        return self.writer.confirm(self.reader.known_id(id), valid_text(actor, "actor", 100), text)
 
     def lift(self,
              id: str,               # id of a rejection

@@ -79,10 +79,11 @@ def word_context(given: argparse.Namespace,  # options of the hook
         profile = [r for r in pinned if r.id not in wrong]
         answers = [(r, w) for r, w in found.values() if r.id not in wrong and (apart_from is None or r.session != apart_from)]
         shown = [*profile, *(r for r, _ in answers)]
+        short = memories.short_ids(namespace, [r.id for r in shown])
         over = ended_statements(shown, facts.of([r.seq for r in shown]) if shown else {}, facts.about)
     finally:
         db.close()
-    block = compose(profile, answers, question, given.tokens, past=over)
+    block = compose(profile, answers, question, given.tokens, past=over, short=short)
     return block.text, {"memories": len(block), "tokens": block.tokens}
 
 

@@ -19,7 +19,7 @@ from ..core.errors import InvalidInput, NotFound
 from .memory_context import MemoryContext
 from .results import History, MemoryPage
 from ..store.filters import Filters
-from ..store.records import Edge, MemoryRecord, stored_id
+from ..store.records import Edge, MemoryRecord
 
 # %% ../../nbs/90_service/03_reader.ipynb #2a894e61
 class _PageCursor:
@@ -70,12 +70,18 @@ class MemoryReader:
         self.ctx, self.storage, self.namespace = ctx, ctx.storage, ctx.namespace
         self._counted: tuple[tuple[str, int], dict[str, Any]] | None = None  # statistics, and the position that they are of
 
+    def known_id(self,
+                 id: str,   # id of a memory, or the beginning by which a block tells it, four letters or more
+                 ) -> str:  # whole id
+        "Return the id that is meant, of a memory that is there or was; else the given one. Raises `InvalidInput` where several begin so."
+        return self.storage.memories.known_id(self.namespace, id)
+
     def get(self,
             id: str,            # id of a memory
             as_of: Any = None,  # moment whose version is wanted; None: the present
             ) -> MemoryRecord:
         "Return one memory. Raises `NotFound`."
-        found = self.storage.get([stored_id(id)], self.namespace, None if as_of is None else parse_time(as_of, "as_of"))
+        found = self.storage.get([self.known_id(id)], self.namespace, None if as_of is None else parse_time(as_of, "as_of"))
         if not found:
             gone = [] if as_of is not None else self.storage.events(self.namespace, stored_id(id), kinds=("delete", "erase"))
             hint = (f"It was {'erased' if gone[-1].kind == 'erase' else 'deleted'} on {gone[-1].at:%Y-%m-%d at %H:%M} UTC: see its history."
@@ -105,7 +111,7 @@ class MemoryReader:
                  id: str,  # id of a memory
                  ) -> MemoryRecord | None:
         "Return the memory that has ended this one; None: it has not ended, it ended by itself, or that memory is gone."
-        ends = (e.detail for e in reversed(self.storage.events(self.namespace, stored_id(id)))
+        ends = (e.detail for e in reversed(self.storage.events(self.namespace, self.known_id(id)))
                 if e.detail.get("reason") == "superseded" or "valid_to" in e.detail.get("changed", ()))
         found = self.storage.get([by], self.namespace) if (by := next(ends, {}).get("by")) else ()
         return found[0] if found else None
@@ -135,7 +141,7 @@ class MemoryReader:
                 id: str,  # id of a memory, present or deleted
                 ) -> History:
         "Return every version that is kept, and what happened. Raises `NotFound`."
-        known = stored_id(id)
+        known = self.known_id(id)
         with self.storage.snapshot():
             events, versions = self.storage.events(self.namespace, known), self.storage.memories.versions(known, self.namespace)
         if not events:

@@ -36,7 +36,6 @@ from rlm.store.records import (
     read_count,
     read_fields,
     read_label,
-    stored_id,
     version_time,
 )
 from ..store.sqlite.writer import SQLWriter
@@ -343,7 +342,7 @@ class MemoryWriter:
                expected: int | None = None,  # version that the caller has seen, of each; None: whichever it is
                ) -> int:
         "Delete or erase memories; returns how many. Raises `NotFound`, `InvalidInput` or `VersionConflict` before anything is deleted."
-        known = list(dict.fromkeys(stored_id(i) for i in ([ids] if isinstance(ids, str) else read_list(ids, "ids"))))
+        known = list(dict.fromkeys(self.reader.known_id(i) for i in ([ids] if isinstance(ids, str) else read_list(ids, "ids"))))
         now = self.ctx.clock.now()
         with self.storage.transaction() as tx:
             records = [self.reader.history(i).versions[-1:] for i in known] if erase else [(self.reader.get(i),) for i in known]
@@ -362,7 +361,7 @@ class MemoryWriter:
                 id: str,  # id of a deleted memory
                 ) -> MemoryRecord:
         "Bring back a deleted memory as its next version, and return it. Raises `NotFound`, `InvalidInput`."
-        old = self._deleted(stored_id(id))
+        old = self._deleted(self.reader.known_id(id))
         given = {name: value for name in (*SCREENED, *LABELS, *BESIDE) if (value := getattr(old, name))}
         kept = {name: value for name, value in guarded(given, self.secrets).items() if value != given.get(name)}
         text = kept.pop("text", old.text)
@@ -405,7 +404,7 @@ class MemoryWriter:
         if asked is not None:  # it is stored like any text
             asked = guarded({"text": asked}, self.secrets)["text"]
         amounts = {"success": success, "failure": failure, "access": access}
-        checked, known = {name: read_count(n, name, least) for name, n in amounts.items()}, stored_id(id)
+        checked, known = {name: read_count(n, name, least) for name, n in amounts.items()}, self.reader.known_id(id)
         if any(r.kind == "rule" for r in self.storage.get([known], self.namespace)):
             from rlm.rules.lifecycle import RuleLifecycle  # here, so that only stores with rules load it
             RuleLifecycle(self.storage, self.ctx.settings, self.ctx.clock).update_usage(
@@ -423,7 +422,8 @@ class MemoryWriter:
              weight: float,  # in [0, 1]
              ) -> None:
         "Link two memories, or set a link's weight. Raises `NotFound`, `InvalidInput`."
-        edge = Edge(stored_id(src), stored_id(dst), guarded_label(read_label(relation, "relation"), self.secrets, "relation"), weight)
+        name = guarded_label(read_label(relation, "relation"), self.secrets, "relation")
+        edge = Edge(self.reader.known_id(src), self.reader.known_id(dst), name, weight)
         with self.storage.transaction() as tx:
             tx.link([edge], self.namespace, now := self.ctx.clock.now())
             tx.log([_link_event(edge, self.namespace, now)])
@@ -436,7 +436,7 @@ class MemoryWriter:
         "Remove links; returns how many there were. Raises `NotFound`, `InvalidInput`."
         wanted = None if relation is None else read_label(relation, "relation")
         with self.storage.transaction() as tx:
-            gone, now = tx.unlink(stored_id(src), stored_id(dst), self.namespace, wanted), self.ctx.clock.now()
+            gone, now = tx.unlink(self.reader.known_id(src), self.reader.known_id(dst), self.namespace, wanted), self.ctx.clock.now()
             if gone:
                 tx.log([_link_event(edge, self.namespace, now, removed=True) for edge in gone])
         return len(gone)

@@ -298,7 +298,7 @@ def test_a_rejection_that_a_model_asks_for_waits_for_a_person(memory: Memory) ->
         assert [w["memory"]["id"] for w in (await call("memory_review"))["waiting"]] == [wrong, other]
         assert memory.get(wrong).text and not memory.companion.rejections(), "nothing is rejected by it"
         assert isinstance(await call("memory_reject", id="nobody"), str)
-        dismiss_proposal(memory, other)
+        dismiss_proposal(memory.reader, other)
         memory.companion.reject(wrong)
         assert (await call("memory_review"))["waiting"] == [] and (await call("memory_review"))["rejected"] == 1
         assert "rejected" in await call("memory_save", text="I work at Hanbit as a nurse.")
@@ -322,7 +322,7 @@ def test_a_client_that_can_ask_asks_the_person(memory: Memory, mode: str, action
     in_memory(memory, session, mode=mode, elicitation_callback=person)
     assert len(asked) == 1 and "한빛" in asked[0]
     assert [r.actor for r in memory.companion.rejections()] == (["human"] if status == "rejected" else [])
-    assert [p.memory.id for p in open_proposals(memory)] == ([wrong] if status == "proposed" else [])
+    assert [p.memory.id for p in open_proposals(memory.reader)] == ([wrong] if status == "proposed" else [])
     assert (memory.stats()["memories"] == 0) == (status == "rejected")
 
 

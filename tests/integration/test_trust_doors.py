@@ -372,9 +372,13 @@ def test_an_audit_says_what_was_believed_and_why_it_was_served(door: Any, owner:
 def test_each_line_names_its_memory_and_no_more_than_k_come(door: Any, owner: Memory) -> None:
     ids = [door.write(f"Note {n} about the garden and its {word}.") for n, word in enumerate(("roses", "herons", "gates", "ponds"))]
     assert len(door.found("garden notes", 2)) == 2 and len(door.found("garden notes", 4)) == 4
-    lines = [line for line in door.block("garden notes").splitlines() if line.startswith("- [")]
-    assert len(lines) == 4 and all(owner.get(line[3:].split()[0]).text in line for line in lines)
-    assert {line[3:].split()[0] for line in lines} == set(ids)
+    lines = [line for line in door.block("garden notes").splitlines() if line.startswith("[")]
+    assert len(lines) == 4 and all(owner.get(line[1:].split()[0]).text in line for line in lines)
+    short = [line[1:].split()[0] for line in lines]
+    assert {owner.get(id).id for id in short} == set(ids) and not set(short) & set(ids)
+    door.edit(short[0], "The garden has a bench.")
+    door.delete(short[1])
+    assert owner.get(short[0]).text == "The garden has a bench." and len(door.found("garden notes", 4)) == 3
     assert door.found("quantum chromodynamics lecture") == [] and door.block("quantum chromodynamics lecture") == ""
 
 

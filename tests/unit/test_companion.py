@@ -17,7 +17,9 @@ from rlm.companion.policy import MemoryPolicy, Situation
 from rlm.companion.supersession import RejectedValue
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound
+from rlm.service.capture import capture_prompt
 from rlm.service.companion import fact_values
+from rlm.service.proposals import open_proposals
 
 TALK = Situation(turn_position=4, memory_count=20)
 
@@ -150,7 +152,7 @@ def test_a_block_is_dated_attributed_and_names_its_memories(memory: Memory) -> N
     memory.write("The boat is in the harbour.", id="boat", speaker="Joon", valid_from="2025-12-24")
     block = memory.context("Where is the boat?")
     lines = block.text.splitlines()
-    assert lines[1] == "- [name 2026-01-01] My name is Mina." and lines[2] == "- [boat 2025-12-24 Joon] The boat is in the harbour."
+    assert lines[1] == "[name 2026-01-01] My name is Mina." and lines[2] == "[boat 2025-12-24 Joon] The boat is in the harbour."
     assert lines[0].startswith("<memories ") and lines[-1] == "</memories>" and len(lines) == 4
     assert block.used == (("name", 0), ("boat", 0)) and block.left_out == () and str(block) == block.text and len(block) == 2
     assert asyncio.run(memory.acontext("Where is the boat?")) == block
@@ -169,7 +171,7 @@ def test_a_block_keeps_its_budget_splits_no_fact_and_says_what_it_left_out(memor
     for budget in (1, 40, 50, 80, 120, 200, 400, 1024):
         block = memory.context("boat 배 harbour 항구", tokens=budget)
         assert block.tokens <= budget and estimate_tokens(block.text) == block.tokens
-        lines = [line for line in block.text.splitlines() if line.startswith("- ")]
+        lines = [line for line in block.text.splitlines() if line.startswith("[")]
         assert all(line.split("] ", 1)[1] in whole for line in lines), budget
         assert len(lines) == len(block) and (not lines or not block.left_out or f"({len(block.left_out)} more)" in block.text)
         sizes.append(len(block))
@@ -413,6 +415,60 @@ def test_decisions_about_development_turns_are_mostly_right(language: str) -> No
     assert len(turns) >= 450 and macro_f1(decide_all(MemoryPolicy(), turns)) >= 0.9
 
 
+def test_a_line_names_its_memory_by_the_beginning_of_its_id(memory: Memory) -> None:
+    "Four letters while few memories are there; a whole id where two begin alike, also one that is deleted; each call understands both."
+    memory.write("The boat is red.", id="abcd00000001")
+    memory.write("The boat is at sea.", id="abce00000001")
+    assert [line[:5] for line in memory.context("boat").text.splitlines()[1:-1]] in (["[abcd", "[abce"], ["[abce", "[abcd"])
+    assert memory.get("abcd").text == "The boat is red." and memory.get("abcd0000").id == "abcd00000001"
+    memory.update("abcd", title="A boat")
+    memory.link("abcd", "abce")
+    memory.feedback("abcd")
+    assert memory.get("abcd00000001").access_count == 1 and memory.links("abce")[0].src == "abcd00000001"
+    assert len(memory.audit(id="abcd").recalls) == 1 and str(memory.explain("boat", "abcd"))
+    memory.delete("abcd")
+    assert memory.history("abcd").versions[-1].id == "abcd00000001"
+    memory.write("The boat is blue.", id="abcd00000002")  # a deleted memory is meant by the letters, too
+    with pytest.raises(InvalidInput, match="2 ids begin with 'abcd': abcd00000001, abcd00000002"):
+        memory.delete("abcd")
+    assert "[abcd00000002 " in memory.context("boat").text and memory.get("abcd00000002")
+    memory.delete("abcd00000001", erase=True)
+    with pytest.raises(InvalidInput):
+        memory.get("abcd")
+    for unknown in ("abc", "ffff", "ABCE", "abce%", "abce00000001f"):
+        with pytest.raises(NotFound):
+            memory.get(unknown)
+    assert memory.write("It is exact.", id="abce").id == memory.get("abce").id == "abce", "a whole id comes first"
+    with pytest.raises(NotFound):
+        memory.namespace("other").get("abce0")
+
+
+def test_a_short_id_grows_with_its_namespace(memory: Memory) -> None:
+    memory.write_many([{"text": f"Note {n}.", "id": f"{n:012x}"} for n in range(0x1000, 0x1000 + 700)])
+    memory.write("The boat is red.", id="f00d1234abcd")
+    assert memory.context("boat").text.splitlines()[1].startswith("[f00d1 ") and memory.get("f00d1").text == "The boat is red."
+
+
+@pytest.mark.parametrize(("turn", "meant"), [
+    ("Forget what I said about my salary", "salary"), ("Please forget the garage code.", "garage"), ("내 연봉 얘기한 거 잊어 줘", "연봉"),
+    ("연봉에 대해 말한 건 지워줘", "연봉"), ("Forget everything you know about me", ""), ("아까 말한 거 잊어줘", ""),
+    ("Forget it", ""), ("Forget my shoe size", ""), ("Don't forget the garage code", "")])
+def test_what_a_turn_asks_to_forget_waits_for_a_person(memory: Memory, turn: str, meant: str) -> None:
+    for text in ("My salary is 70k a year.", "The garage code is in the notebook.", "내 연봉은 오천만 원이야.", "I live in Busan."):
+        memory.write(text)
+    memory.write("The garage code is for the police, too.", immutable=True)
+    seen, before = memory.companion.observe(turn), memory.stats()["memories"]
+    told = [p.memory.text for p in seen.proposed]
+    assert bool(told) == bool(meant) == any(meant in t for t in told) and {p.action for p in seen.proposed} <= {"delete"}
+    assert not [t for t in told if "Busan" in t or "police" in t], "what is about something else, or immutable"
+    assert open_proposals(memory.reader) == list(seen.proposed) and ("would be deleted" in str(seen)) == bool(meant)
+    assert not [p for p in seen.proposed if turn in str(memory.history(p.memory.id))], "the words stay nowhere"
+    for p in seen.proposed:
+        memory.delete(p.memory.id)
+    assert open_proposals(memory.reader) == [] and memory.stats()["memories"] == before - len(seen.proposed)
+    assert not capture_prompt(memory, turn, {}).kept or "Don't" in turn
+
+
 @pytest.mark.parametrize(("turn", "looked_up"), [
     ("Where do I live?", True), ("내가 어디에 살아?", True), ("Where do I register a car?", False), ("차량 등록은 어디서 해?", False),
     ("show me my notes from the kickoff", True), ("엄마가 좋아하는 걸로 선물 골라줘", True), ("How do I undo the last commit?", False),
@@ -428,11 +484,11 @@ def test_lines_of_one_date_tell_the_time_of_day_and_others_do_not(memory: Memory
         memory.write(text)
         clock.advance(days=later.days, seconds=later.seconds)
     lines = memory.companion.context("boat meeting").text.splitlines()
-    told = {line.split("] ")[1]: line.split(" ", 2)[2].split("]")[0] for line in lines if line.startswith("- [")}
+    told = {line.split("] ")[1]: line.split(" ", 1)[1].split("]")[0] for line in lines if line.startswith("[")}
     assert told == {"The boat meeting has soup.": "2026-01-01 00:00", "The boat meeting has bread, says Tom.": "2026-01-01 03:00",
                     "The boat meeting has biscuits.": "2026-01-02", "The boat meeting has cake.": "2026-01-03 03:00:00",
                     "The boat meeting has tea.": "2026-01-03 03:00:05"}
-    block = memory.companion.context("boat meeting", 60)
+    block = memory.companion.context("boat meeting", 46)  # two lines cost 52 or more, whatever letters their ids have
     assert len(block) == 1 and " 2026-01-0" in block.text and ":" not in block.text.splitlines()[1].split("]")[0]  # it stands alone
 
 

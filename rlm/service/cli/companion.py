@@ -130,25 +130,25 @@ def list_(memory: Memory, as_json: bool) -> None:
 @with_memory()
 def propose(memory: Memory, id: str, reason: str, as_json: bool) -> None:
     "Propose that the memory ID be rejected, as an assistant does: it stands until a person rejects it."
-    made = propose_rejection(memory, id, reason, {"source": "cli"})
+    made = propose_rejection(memory.reader, id, reason, {"source": "cli"})
     print_json(made.as_dict()) if as_json else click.echo(f"Proposed. To reject it: rlm review reject {made.memory.id}")
 
 
 @review_group.command(epilog=example("rlm review proposals", "rlm review proposals --json"))
 @with_memory()
 def proposals(memory: Memory, as_json: bool) -> None:
-    "List the memories that an assistant or a person proposed to reject, and why. They are served until one is rejected."
-    found = open_proposals(memory)
-    rows = [(p.memory.id, f"{p.at:%Y-%m-%d}", p.actor.get("source", ""), p.reason, p.memory.text) for p in found]
-    print_rows(as_json, [p.as_dict() for p in found], rows, ["id", "on", "by", "reason", "memory"], NOTHING_WAITS)
+    "List the memories that were proposed to be rejected, or to be deleted with `rlm memory delete`, and why. They are served until then."
+    found = open_proposals(memory.reader)
+    rows = [(p.memory.id, f"{p.at:%Y-%m-%d}", p.action, p.actor.get("source", ""), p.reason, p.memory.text) for p in found]
+    print_rows(as_json, [p.as_dict() for p in found], rows, ["id", "on", "to", "by", "reason", "memory"], NOTHING_WAITS)
 
 
 @review_group.command(epilog=example("rlm review dismiss tea"))
 @click.argument("id")
 @with_memory()
 def dismiss(memory: Memory, id: str, as_json: bool) -> None:
-    "Keep the memory ID, which was proposed to be rejected."
-    found = dismiss_proposal(memory, id)
+    "Keep the memory ID, which was proposed to be rejected or deleted."
+    found = dismiss_proposal(memory.reader, id)
     print_json(found.as_dict()) if as_json else click.echo(f"{found.memory.id} stands: {found.memory.text}")
 
 

@@ -11,7 +11,8 @@ import click
 
 from rlm.core.errors import InvalidInput, NotFound
 from rlm.core.text import clip
-from rlm.service.capture import memories_about, same_again
+from rlm.service.capture import same_again
+from rlm.service.proposals import memories_about
 from rlm.service.cli.common import (Group, context_option, example, options, print_counts, print_json, print_rows, print_table, print_value,
                                     terminal_width, text_width, with_memory)
 from rlm.service.importers import is_kakaotalk, kakaotalk_conversations
@@ -366,7 +367,7 @@ def forget(memory: Memory, about: str, keep: tuple[str, ...], erase: bool, yes: 
     """Show every memory about ABOUT, ask, and take them out of sight; their history stays. With --erase, out of the file.
 
     About it is what has every word of it, also what has ended or is archived, and what most likely answers it. Immutable memories stay."""
-    found = [r for r in memories_about(memory, about) if r.id not in keep and not r.immutable]
+    found = [r for r in memories_about(memory.searcher, about) if r.id not in keep and not r.immutable]
     if not as_json:
         click.echo("\n".join(f"{r.id}  {clip(r.text, text_width())}" for r in found) or f"Nothing is known about {clip(about)!r}.")
     if found and not yes:

@@ -12,7 +12,7 @@ from fastapi import Query
 from rlm.core.clock import to_iso
 from rlm.core.errors import InvalidInput, RlmError
 from rlm.service.capture import capture_prompt
-from rlm.service.proposals import RejectionProposal, dismiss_proposal, open_proposals, propose_rejection
+from rlm.service.proposals import CorrectionProposal, dismiss_proposal, open_proposals, propose_rejection
 from rlm.service.results import memory_dict
 from rlm.store.sqlite.facts import Rejection
 
@@ -80,7 +80,7 @@ def apply_rules(call: Call, body: ApplyBody) -> Any:
 def get_review(call: Call) -> Any:
     "Return what waits for a person, and what was rejected."
     companion = call.memory.companion
-    return {"proposals": [p.as_dict() for p in open_proposals(call.memory)], "waiting": [w.as_dict() for w in companion.waiting()],
+    return {"proposals": [p.as_dict() for p in open_proposals(call.memory.reader)], "waiting": [w.as_dict() for w in companion.waiting()],
             "rejections": [rejection_dict(r) for r in companion.rejections()]}
 
 
@@ -91,15 +91,15 @@ def accept(call: Call, body: AcceptBody) -> Any:
 
 
 @review.add("POST", "/proposals", "ProposalOut", 404, 507, status=201)
-def propose(call: Call, body: ProposeBody) -> RejectionProposal:
+def propose(call: Call, body: ProposeBody) -> CorrectionProposal:
     "Ask that a memory be rejected. It waits until a person decides; until then the memory stands."
-    return propose_rejection(call.memory, body.id, body.reason, call.provenance)
+    return propose_rejection(call.memory.reader, body.id, body.reason, call.provenance)
 
 
 @review.add("DELETE", "/proposals/{id}", "ProposalOut", 404, 507, right="admin")
-def dismiss(call: Call, id: QuotedId) -> RejectionProposal:
+def dismiss(call: Call, id: QuotedId) -> CorrectionProposal:
     "Let a memory stand that was proposed to be rejected."
-    return dismiss_proposal(call.memory, id, call.caller.id)
+    return dismiss_proposal(call.memory.reader, id, call.caller.id)
 
 
 @review.add("POST", "/rejections", "RejectionOut", 404, 507, status=201, right="admin")

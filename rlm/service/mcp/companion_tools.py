@@ -22,7 +22,8 @@ from .sources import MemorySource
 
 PROPOSED = "You cannot reject a memory by yourself. It waits for a person: `rlm review reject ID`. Until then, do not rely on it."
 MOST_WAITING = 20  # memories that one answer lists: a model reads them all
-DECIDE = "A person decides: rlm review reject ID, dismiss ID or, of the unconfirmed, accept ID. Until then a memory stands."
+DECIDE = ("A person decides: rlm review reject ID (of the action delete: rlm memory delete ID), dismiss ID or, of the unconfirmed, "
+          "accept ID. Until then a memory stands.")
 REJECTED = "The person confirmed: it is deleted, and will not be remembered again, in these words or as the same fact."
 PLANNED = "Nothing was changed. Show the person what would be, and call again with dry_run false if they agree."
 SLEPT = "Nothing was deleted. The person can take it back: rlm sleep --undo {}."
@@ -118,7 +119,8 @@ class CompanionTools:
         decides; you cannot decide for them.
         Example: {}"""
         with self.source.use("read") as memory:
-            waiting: Any = [{"memory": tool_memory(p.memory), "reason": p.reason, "at": p.as_dict()["at"]} for p in open_proposals(memory)]
+            waiting: Any = [{"memory": tool_memory(p.memory), **{n: p.as_dict()[n] for n in ("action", "reason", "at")}}
+                            for p in open_proposals(memory.reader)]
             unconfirmed: Any = [{"memory": tool_memory(w.memory), "against": [tool_memory(r) for r in w.against]}
                                 for w in memory.companion.waiting(MOST_WAITING)]
             rejected = len(memory.companion.rejections())
@@ -184,7 +186,7 @@ def reject_tool(source: MemorySource,  # gives the caller's memory
 
     def propose(id: str, reason: str) -> dict[str, Any]:
         with source.use("write") as memory:
-            propose_rejection(memory, id, reason, source.actor())
+            propose_rejection(memory.reader, id, reason, source.actor())
         return {"id": id, "status": "proposed", "note": PROPOSED}
 
     def reject(id: str, reason: str) -> dict[str, Any]:

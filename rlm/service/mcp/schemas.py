@@ -23,7 +23,8 @@ Text = Annotated[str, Field(min_length=1, description="The memory: one self-cont
 Query = Annotated[str, Field(min_length=1, max_length=10_000, description="What to look for, in the words of the person: a question, a "
                                                                           "topic or a name, in any language.")]
 MemoryId = Annotated[str, Field(min_length=1, max_length=512, description="The id of a memory, as another tool returned it, such as "
-                                                                          "`3066901354f1`.")]
+                                                                          "`3066901354f1`, or its beginning in a line of "
+                                                                          "context, `3066`.")]
 Tags = Annotated[Sequence[str], Field(description="Keywords, such as [\"health\", \"food\"].")]
 NewText = Annotated[str, Field(description="The memory as it should read from now on; leave it out to keep the words.")]
 NewTags = Annotated[Sequence[str] | None, Field(description="All its keywords from now on; leave it out to keep them.")]

@@ -26,7 +26,7 @@ from .events import POSITION_QUESTION, ChangeFeed, EventLog
 from .facts import Fact, FactTable, RejectionTable, facts_question, related_questions, salts_question
 from .fulltext import FullTextIndex, is_stale, rebuild
 from .integrity import check
-from .memories import MemoryTable, NamespaceSummary, find_question, pinned_question
+from .memories import MemoryTable, NamespaceSummary, find_question, pinned_question, short_ids_question
 from .runs import RunTable
 from .slots import AttentionTable, LearnedParameterTable
 from .vectors import VectorTable
@@ -112,11 +112,12 @@ class SQLStorage:
     def before_links(self,
                      records: Sequence[MemoryRecord],  # memories that were found, of one namespace
                      ) -> AbstractContextManager[None]:
-        "Ask a server ahead, in one round trip, for the edges and the facts of memories."
+        "Ask a server ahead, in one round trip, for the edges, the facts and the short ids of memories."
         if not records:
             return self.db.ahead([])
         ids, seqs = list(dict.fromkeys(r.id for r in records)), [r.seq for r in records]
-        return self.db.ahead([edges_question(ids, records[0].namespace), facts_question(seqs)])
+        namespace = records[0].namespace
+        return self.db.ahead([edges_question(ids, namespace), facts_question(seqs), short_ids_question(namespace, ids)])
 
     def snapshot(self) -> AbstractContextManager[None]:
         "Read all that is read inside as of one moment."
