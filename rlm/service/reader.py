@@ -83,7 +83,7 @@ class MemoryReader:
         "Return one memory. Raises `NotFound`."
         found = self.storage.get([self.known_id(id)], self.namespace, None if as_of is None else parse_time(as_of, "as_of"))
         if not found:
-            gone = [] if as_of is not None else self.storage.events(self.namespace, stored_id(id), kinds=("delete", "erase"))
+            gone = [] if as_of is not None else self.storage.events(self.namespace, self.known_id(id), kinds=("delete", "erase"))
             hint = (f"It was {'erased' if gone[-1].kind == 'erase' else 'deleted'} on {gone[-1].at:%Y-%m-%d at %H:%M} UTC: see its history."
                     if gone else "Search for it, or see its history: it may have been deleted.")
             raise NotFound(f"There is no memory {id!r} in namespace {self.namespace!r}.", hint)
