@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from rlm.core.errors import NotFound, need
+from rlm.core.errors import InvalidInput, NotFound, need
 
 need("langgraph.store.base", "The store for LangGraph", "langgraph")
 
@@ -113,6 +113,16 @@ class LangGraphStore(BaseStore):
         every = Filters.read(status="any", tags=[prefix_tag(())])  # without a moment, those that are over are among them
         gone = [r.id for r in self.memory.backend.find(self.memory.ctx.namespace, every, 2**53) if self._expired(r)]
         return self.memory.delete(gone) if gone else 0
+
+    def erase(self,
+              prefix: Sequence[str],  # beginning of a path, such as that of a user who leaves: ("users", "mina")
+              ) -> int:               # number of items, deleted ones included
+        "Remove the items below a path out of the store for good, with their history. Raises `InvalidInput`, `StoreError`."
+        if isinstance(prefix, str) or not prefix:
+            raise InvalidInput(f"The prefix is {prefix!r}.", 'Give its labels, such as ("users", "mina").')
+        sql = "SELECT DISTINCT id FROM memory_history WHERE namespace = ? AND tags_json LIKE ? ORDER BY id"
+        gone = [id for (id,) in self.memory.backend.db.query(sql, (self.memory.ctx.namespace, f'%"{prefix_tag(prefix)}"%'))]
+        return self.memory.delete(gone, erase=True) if gone else 0
 
     def _read(self, op: Op) -> Result:
         if isinstance(op, GetOp):

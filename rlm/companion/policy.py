@@ -405,7 +405,7 @@ class MemoryPolicy:
         save = scores["SAVE"] > scores["SKIP"] or (scores["SAVE"] == scores["SKIP"] and found.score >= MIDDLE)
         if explore and self.learning and self._rng.random() < self.epsilon:
             return PolicyDecision(not save, retrieve, "trial", "one such turn in ten is decided the other way", found, state, scores, prior)
-        why = f"expected reward {scores['SAVE']:+.2f} to save, {scores['SKIP']:+.2f} to skip"
+        why = f"no clear case: more speaks {'for' if save else 'against'} saving it ({scores['SAVE']:+.2f} to {scores['SKIP']:+.2f})"
         return PolicyDecision(save, retrieve, "bandit", why, found, state, scores, prior)
 
     def _by_rule(self, turn: str, found: Importance, states: bool, said: Set[str]) -> tuple[bool, str] | None:

@@ -122,6 +122,7 @@ SYNONYMS: Mapping[str, str] = {  # our name → names that mem0, LangMem, Zep, C
     "id": "ids memory_id key uuid",
     "valid_from": "timestamp created_at time date", "min_score": "threshold score_threshold similarity_threshold min_similarity",
     "filters": "where filter", "db_path": "db path database filename", "embedder": "embedding_model embedding_function model",
+    "turn": "message text query", "turns": "messages", "messages": "turns",
     "write": "add put insert save store create upsert remember add_memory add_text", "write_many": "add_many add_texts add_documents bulk",
     "add_conversation": "add_messages add_episode", "search": "find query ask retrieve lookup similarity_search",
     "list": "ls get_all scroll peek", "show": "get view read fetch", "get": "show view read fetch", "update": "edit modify patch",

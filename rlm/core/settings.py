@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from .errors import InvalidInput, SettingsError, suggest
+from .errors import InvalidInput, SettingsError, guess, suggest
 from .files import hidden_password, read_path, server_path, server_url
 from .text import valid_label
 
@@ -404,7 +404,7 @@ def load_settings(config: "str | Path | None" = None,            # a settings fi
     values, sources = dict[str, Any](), dict[str, str]()
     for name, value, where in given:
         if name not in KNOWN:
-            raise SettingsError(f"There is no setting {name!r}.", suggest(name, KNOWN))
+            raise SettingsError(f"There is no setting {name!r}.", guess(name, KNOWN) or "All are listed by: rlm config")
         try:
             values[name], sources[name] = KNOWN[name]["read"](value), where
         except ValueError as e:

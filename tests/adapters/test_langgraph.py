@@ -20,6 +20,7 @@ from langgraph.store.base import (
 from rlm import Memory
 from rlm.adapters.langgraph import LangGraphStore
 from rlm.core.clock import ManualClock
+from rlm.core.errors import InvalidInput
 
 USERS = ("users", "mina")
 
@@ -195,6 +196,23 @@ def test_items_live_as_long_as_they_are_told(store: LangGraphStore) -> None:
     clock.advance(minutes=5)
     assert store.get(USERS, "short") is None and [i.key for i in store.search(USERS)] == ["long"]
     assert store.sweep_ttl() == 1 and store.sweep_ttl() == 0
+
+
+def test_a_user_is_erased_and_the_others_stay(tmp_path: Path) -> None:
+    with Memory(tmp_path / "m.db", embedder="none") as memory:
+        store = LangGraphStore(memory)
+        store.put(("mina", "facts"), "a", {"text": "lives in Zweibruecken"})
+        store.put(("mina", "facts"), "a", {"text": "lives in Quakenbrueck"})
+        store.put(("mina", "talk"), "b", {"text": "likes Pumpernickel"})
+        store.put(("minah", "facts"), "a", {"text": "lives in Oldenburg"})
+        store.delete(("mina", "talk"), "b")
+        for wrong in ((), "mina"):
+            with pytest.raises(InvalidInput, match="prefix"):
+                store.erase(wrong)
+        assert store.erase(("mina",)) == 2 and store.erase(("mina",)) == 0
+        assert [i.value["text"] for i in store.search(())] == ["lives in Oldenburg"] and not memory.check()
+    held = b"".join(p.read_bytes() for p in tmp_path.rglob("*") if p.is_file())
+    assert b"Oldenburg" in held and not [w for w in (b"Zweibruecken", b"Quakenbrueck", b"Pumpernickel") if w in held]
 
 
 def test_what_was_put_has_a_history_and_outlives_the_process(tmp_path: Path) -> None:

@@ -434,6 +434,7 @@ MISTAKES: list[tuple[str, int, str, bytes, Callable[[Path], None] | None]] = [
     ("memory import core_v9", 1, "pack 'core_v9' can't be read", b"", None),
     ("memory import turns.jsonl", 1, "Line 1 of the pack is no strategy", b"", None),
     ("memory export missing/mine_v1.jsonl", 1, "can't be written", b"", None),
+    ("memory export mine_v1.yaml", 1, "would be a file in YAML", b"", None),
     ("memory export mine_v1.jsonl --db typo.db", 1, "no store at 'typo.db'", b"", None),
     ("memory train nowhere.yaml", 1, "curriculum 'nowhere.yaml' can't be read", b"", None),
     ("memory train turns.jsonl", 1, "turns.jsonl", b"", None),

@@ -16,7 +16,7 @@ from toy import Toy
 
 from rlm import Memory
 from rlm.core.clock import ManualClock
-from rlm.core.errors import AlreadyExists, InvalidInput, NotFound, SettingsError, VersionConflict
+from rlm.core.errors import AlreadyExists, InvalidInput, NotFound, RlmError, SettingsError, VersionConflict
 from rlm.service.memory import EARLIER_NAMES
 from rlm.service.memory_context import MemoryContext
 from rlm.store.records import MemoryRecord
@@ -376,3 +376,36 @@ def test_feedback_counts_what_helped_and_what_misled(memory: Memory) -> None:
     assert memory.history("boat").events[-2].detail["query"] == "where is the boat?"
     with pytest.raises(InvalidInput):
         memory.feedback("boat", helped=-1)
+
+
+# ---------------------------------------------------------------- a user leaves
+
+def test_a_namespace_is_erased_with_a_receipt_and_nothing_of_it_comes_back(tmp_path: Path) -> None:
+    with Memory(tmp_path / "app.db", namespace="mina", embedder="none") as mina:
+        kept, gone = mina.write("Xylophon lessons on Monday."), mina.write("Quarzuhr repairs on Friday.")
+        mina.delete(gone.id)
+        mina.recall("lessons")
+        mina.namespace("joon").write("Joon likes tea.")
+        done = mina.admin.erase_namespace("mina")
+        assert (done.namespace, done.erased, set(done.ids)) == ("mina", 2, {kept.id, gone.id}) and done.copies == ()
+        assert mina.namespaces() == ["joon"] and not mina.search("lessons") and not mina.check()
+        with pytest.raises(NotFound, match="nothing in namespace 'mina'"):
+            mina.admin.erase_namespace("mina")
+    held = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert b"Joon likes tea" in held and b"Xylophon" not in held and b"Quarzuhr" not in held
+    with Memory(tmp_path / "app.db", embedder="none", read_only=True) as reader, pytest.raises(RlmError):
+        reader.admin.erase_namespace("joon")
+
+
+def test_a_memory_is_opened_and_closed_by_asyncio() -> None:
+    async def words() -> str:
+        async with Memory(":memory:", embedder="none") as memory:
+            await memory.awrite("The tea is green.")
+            return (await memory.asearch("tea"))[0].text
+    assert asyncio.run(words()) == "The tea is green."
+
+
+def test_the_hint_for_a_wrong_setting_is_one_name_not_all() -> None:
+    with pytest.raises(RlmError) as caught:
+        Memory(":memory:", user_id="al")
+    assert caught.value.hint == "Did you mean 'namespace'?"

@@ -4,26 +4,24 @@ import getpass
 import os
 import re
 import sys
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import IO
 
 import click
 
 from rlm.core.clock import SystemClock, to_iso
-from rlm.core.errors import EmbeddingError, InvalidInput, NotFound
+from rlm.core.errors import EmbeddingError, InvalidInput
 from rlm.core.files import read_path, server_url
 from rlm.core.settings import load_settings
-from rlm.core.text import valid_label
 from rlm.search.embedding.base import choose_embedder
 from rlm.search.embedding.worker import embed_missing, reembed
 from rlm.service.cli.common import (Group, example, json_option, one_namespace, only_option, print_json, print_rows, print_value,
                                     refuse_namespace, report_export, report_import, store_options, with_memory, write_export)
 from rlm.service.http.tokens import TokenFile
-from rlm.service.memory import Memory
+from rlm.service.memory import ErasureReport, Memory
 from rlm.store.postgres.database import PostgresDatabase
 from rlm.store.postgres.schema import NEWEST_RIGHTS, grants
 from rlm.store.sqlite.database import examine, restore
@@ -185,28 +183,16 @@ def list_(memory: Memory, as_json: bool) -> None:
     print_rows(as_json, found, [list(row.values()) for row in found], ["namespace", "memories", "deleted", "runs", "last event"])
 
 
-def known_namespace(memory: Memory,  # memory whose store is looked into
-                    name: str,       # name of a namespace, as it was typed
-                    ) -> Memory:
-    "Return a namespace of the store, opened where a cluster has it. Raises `NotFound`, `InvalidInput`."
-    found = memory.namespace(valid_label(name, "namespace"))
-    if found.ctx.namespace not in (names := [n.name for n in found.backend.for_namespace(None).namespaces()]):
-        found.close()
-        raise NotFound(f"There is nothing in namespace {found.ctx.namespace!r}.", f"The store has: {', '.join(names) or 'none'}.")
-    return found
-
-
 @namespaces_group.command(epilog=example("rlm namespaces erase agent-7 --yes", "rlm namespaces erase agent-7 --yes --json > receipt.json"))
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Don't ask.")
 @with_memory(whole="The erasure of a namespace, whose name is the argument,")
 def erase(memory: Memory, name: str, yes: bool, as_json: bool) -> None:
     "Remove the namespace NAME out of the file: memories, history, runs, attention and index files. With --json, print a receipt to keep."
-    with known_namespace(memory, name) as found:
-        label = found.ctx.namespace
-        if not yes:
-            click.confirm(f"Erase the namespace {label} for good?", abort=True, err=True)
-        report_erased(found, lambda at: found.backend.erase_namespace(label, at), as_json)
+    label = memory.admin.find_namespace(name)
+    if not yes:
+        click.confirm(f"Erase the namespace {label} for good?", abort=True, err=True)
+    report_erased(memory.admin.erase_namespace(label), as_json)
     for token in TokenFile(memory.settings.token_file).tokens():
         if label in token.namespaces:
             click.echo(f"Token {token.id} still opens {label!r}, and a write with it makes that anew: rlm tokens revoke {token.id}",
@@ -220,25 +206,21 @@ def erase(memory: Memory, name: str, yes: bool, as_json: bool) -> None:
 @with_memory(whole="The purge of a namespace, whose name is the argument,")
 def purge(memory: Memory, name: str, days: float, yes: bool, as_json: bool) -> None:
     "Erase the memories of the namespace NAME that were deleted long ago; their text was kept as history."
-    with known_namespace(memory, name) as found:
-        label = found.ctx.namespace
-        if not yes:
-            click.confirm(f"Erase what was deleted in {label} at least {days:g} days ago for good?", abort=True, err=True)
-        report_erased(found, lambda at: found.backend.purge(label, at - timedelta(days=min(days, 36500)), at), as_json)
+    label = memory.admin.find_namespace(name)
+    if not yes:
+        click.confirm(f"Erase what was deleted in {label} at least {days:g} days ago for good?", abort=True, err=True)
+    report_erased(memory.admin.purge_namespace(label, timedelta(days=min(days, 36500))), as_json)
 
 
-def report_erased(memory: Memory,                      # the namespace that is erased from
-                  erase: Callable[[datetime], int],    # erases under a recorded time, and returns the number of memories
-                  as_json: bool,                       # whether a receipt is wanted
+def report_erased(done: ErasureReport,  # report of an erasure
+                  as_json: bool,        # whether a receipt is wanted
                   ) -> None:
-    "Erase, and print how many memories there were, and which copies may still hold their text; as JSON also when, by whom and which."
-    before, at = memory.backend.position()[1], memory.clock.now()
-    count, copies = erase(at), list(map(str, memory.copies()))
+    "Print how many memories there were, and which copies may still hold their text; as JSON also when, by whom and which."
+    copies = list(map(str, done.copies))
     if as_json:
-        events = memory.backend.event_log.read(memory.ctx.namespace, after=before, kinds=("erase",))
-        return print_json({"erased": count, "namespace": memory.ctx.namespace, "at": to_iso(at), "actor": this_user(),
-                           "ids": [e.subject for e in events], "copies": copies})
-    click.echo(f"{count:,} {'memory' if count == 1 else 'memories'} erased.")
+        return print_json({"erased": done.erased, "namespace": done.namespace, "at": to_iso(done.at), "actor": this_user(),
+                           "ids": list(done.ids), "copies": copies})
+    click.echo(f"{done.erased:,} {'memory' if done.erased == 1 else 'memories'} erased.")
     for copy in copies:
         click.echo(f"  A copy made earlier may still hold the text: {copy}")
 

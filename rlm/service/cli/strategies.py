@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 import yaml
 
+from rlm.core.errors import InvalidInput
 from rlm.service.cli.common import Group, example, print_json, report_import, with_memory, write_export
 from rlm.service.cli.memory import memory_group
 from rlm.service.memory import Memory
@@ -44,18 +45,23 @@ def import_command(memory: Memory, source: str, as_json: bool) -> None:
 @with_memory()
 def export_command(memory: Memory, target: Path, ontology: str | None, as_json: bool) -> None:
     "Write the strategies that pass the gates to TARGET, a pack named like the file; - for standard output, and the pack mine_v1."
-    from rlm.agent.memory.packs import export_pack, mark_exported
+    from rlm.agent.memory.packs import export_pack, is_shipped, mark_exported
     from rlm.core.promotion import PromotionPolicy
     streamed = str(target) == "-"
+    if target.suffix in (".yaml", ".yml"):
+        raise InvalidInput(f"{str(target)!r} would be a file in YAML, and a pack is JSON Lines.",
+                           f"Write it to {target.stem}.jsonl; strategies to edit are written by: rlm memory candidates --out {target.name}")
     done = export_pack(strategies_of(memory), "mine_v1" if streamed else target.stem, ontology, PromotionPolicy.of(memory.settings))
     write_export(target, done.text.split("\n")[:-1])
     if not streamed:
         mark_exported(strategies_of(memory), done)
     if as_json:
         return print_json({"pack": done.pack, "exported": [i.memory_id for i in done.items], "refused": dict(done.refused)}, err=streamed)
-    click.echo(f"{len(done.items)} strategies written to {target}, {len(done.refused)} refused.", err=streamed)
-    for id, why in done.refused.items():
-        click.echo(f"  {id} {why}", err=streamed)
+    written, shipped = len(done.items), sum(map(is_shipped, done.items))
+    click.echo(f"{written} strategies written to {target}, {written - shipped} learned here and {shipped} that come with rlm; "
+               f"{len(done.refused)} left out.", err=streamed)
+    for item in (i for i in strategies_of(memory).items() if i.memory_id in done.refused):
+        click.echo(f"  {item.memory_id} {item.title}: {done.refused[item.memory_id]}", err=streamed)
 
 
 @memory_group.command("candidates", epilog=example("rlm memory candidates", "rlm memory candidates --out candidates.yaml"))
