@@ -9,6 +9,7 @@ __all__ = ['TOPIC_JOIN_COSINE', 'LOCAL_ANSWERS_PER_CHANGE', 'MAX_NEW_CHECKPOINTS
 
 # %% ../../nbs/40_recall/18_attention_state.ipynb #06408ac3
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -125,12 +126,12 @@ class StoreWatcher:
         return low, high
 
 # %% ../../nbs/40_recall/18_attention_state.ipynb #a7merge1
-Subject = tuple[str, datetime]  # context and moment of beginning of a slot: both stay when it moves or is renamed
+Subject = tuple[int, datetime]  # hash of a slot's context, as no text is to be kept, and its beginning: both stay when it moves
 
 
 def _subject_of(slot: Slot) -> Subject:
     "Return what a slot is about, whatever its name."
-    return slot.context, slot.created_at
+    return hash(slot.context), slot.created_at
 
 
 def share_slots(mine: Sequence[Slot],    # slots in the mind of this process
@@ -156,7 +157,7 @@ class _AttentionRepository:
                  namespace: str,        # the partition
                  ) -> None:
         self.store, self.namespace = store, namespace
-        self._uses = dict[Subject, int]()  # subjects that this process has had in mind → uses when they were last read or stored
+        self.uses = dict[Subject, int]()  # subjects in mind when the slots were last read or stored → their uses then
 
     def load(self,
              model: str | None,               # name of the model whose vectors the store has
@@ -168,7 +169,7 @@ class _AttentionRepository:
         for slot in found:
             working_memory.put(slot)
         read_checkpoints(self.store, self.namespace, found, checkpoints)
-        self._uses |= {_subject_of(slot): slot.uses for slot in found}
+        self.uses = {_subject_of(slot): slot.uses for slot in found}
         return event if found else None
 
     def save(self,
@@ -176,30 +177,30 @@ class _AttentionRepository:
              checkpoints: CheckpointManager,  # their checkpoints
              event: int,                      # last event that they know
              model: str | None,               # name of the model of their vectors
-             ) -> None:
+             ) -> dict[Subject, int]:         # what `uses` is once the transaction is committed
         "Store slots and checkpoints beside what other processes have stored; inside a transaction."
         theirs, before = CheckpointManager(checkpoints.per_slot), {_subject_of(slot): slot for slot in slots}
         stored, _ = read_slots(self.store, self.namespace, model)
         read_checkpoints(self.store, self.namespace, stored, theirs)
         mine = [self._joined(slot, next((s for s in stored if _subject_of(s) == _subject_of(slot)), None)) for slot in slots]
-        others = [slot for slot in stored if _subject_of(slot) not in self._uses and _subject_of(slot) not in before]
+        others = [slot for slot in stored if _subject_of(slot) not in self.uses and _subject_of(slot) not in before]
         kept = share_slots(mine, others)
         together = CheckpointManager(checkpoints.per_slot)
         for slot in kept:
             own, subject = before.get(_subject_of(slot)), _subject_of(slot)
             # a slot that another process has used since
-            source = next((s for s in stored if _subject_of(s) == subject and s.uses != self._uses.get(subject)), None)
+            source = next((s for s in stored if _subject_of(s) == subject and s.uses != self.uses.get(subject)), None)
             refs = [r for manager, s in ((theirs, source), (checkpoints, own)) if s is not None for r in manager.of(s)]
             together.create_checkpoint(slot, refs, slot.last_used_at)
         write_slots(self.store, self.namespace, kept, event)
         write_checkpoints(self.store, self.namespace, kept, together)
-        self._uses |= {subject: slot.uses for subject, slot in before.items()}
+        return {subject: slot.uses for subject, slot in before.items()}
 
     def _joined(self, slot: Slot, stored: Slot | None) -> Slot:
         "Return a slot with the uses that another process has counted, and where its last use left it."
         if stored is None:
             return slot
-        uses = stored.uses + slot.uses - self._uses.get(_subject_of(slot), stored.uses)
+        uses = stored.uses + slot.uses - self.uses.get(_subject_of(slot), stored.uses)
         return replace(slot if slot.last_used_at >= stored.last_used_at else stored, slot_id=slot.slot_id, uses=uses)
 
     def erased_since(self,
@@ -553,24 +554,27 @@ class AttentionKeeper:
         state = self.state
         with self.lock:
             state.process_pending()
-        if state.unsaved and not self.db.read_only and not self.db.current().active:
-            with self.db.transaction(patience), self.lock:  # in this order: a writer may ask something, and wait for the lock
-                state.process_pending()  # a question may have been asked while this waited
-                due = state.unsaved
-                if due:
-                    self._store()  # an erasure waits until this is over, and then takes the slots away
-            with self.lock:
-                state.unsaved = max(0.0, state.unsaved - due)
+            if self.db.read_only:
+                state.unsaved = 0.0  # it stays in memory
+        if state.unsaved and not self.db.current().active:
+            with ExitStack() as locked:
+                with self.db.transaction(patience):
+                    locked.enter_context(self.lock)  # after the transaction: a writer may ask something, and wait for the lock
+                    state.process_pending()  # a question may have been asked while this waited
+                    due, uses = state.unsaved, self.repository.uses
+                    if due:
+                        uses = self._store()  # an erasure waits until this is over, and then takes the slots away
+                state.unsaved, self.repository.uses = max(0.0, state.unsaved - due), uses
 
-    def _store(self) -> None:
-        "Store what is in mind, unless it may hold what was erased, or what was never stored."
+    def _store(self) -> dict[Subject, int]:
+        "Store what is in mind, unless it may hold what was erased, or what was never stored; returns the uses that are stored then."
         store, last = self.index.storage.position()
         known = self.watcher.position
         if store != known[0] or last < known[1] or self.repository.erased_since(known[1]):
             self.state.clear()
-        else:
-            slots = sorted(self.state.working_memory.slots.values(), key=lambda s: s.slot_id)
-            self.repository.save(slots, self.state.checkpoints, known[1], self.state.model)
+            return self.repository.uses
+        slots = sorted(self.state.working_memory.slots.values(), key=lambda s: s.slot_id)
+        return self.repository.save(slots, self.state.checkpoints, known[1], self.state.model)
 
     def flush_if_due(self) -> None:
         "Store what has gathered, unless that has to wait."

@@ -50,7 +50,7 @@ def around_in_time(centres: Ints,  # memories that are there
                    radius: int,    # steps to each side
                    ) -> tuple[Ints, Ints]:
     "Return the memories written around some centres, and how many steps each is from a centre; a memory once for each centre."
-    steps = np.arange(-radius, radius + 1)
+    steps = np.arange(-min(radius, len(order)), min(radius, len(order)) + 1)
     at = (order.searchsorted(centres)[:, None] + steps).ravel()
     there = (at >= 0) & (at < len(order))
     return order[at[there]], np.tile(np.abs(steps), len(centres))[there]

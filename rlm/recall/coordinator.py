@@ -33,7 +33,7 @@ from ..search.query_features import QueryFeatures
 from ..search.semantic_index import MeasuredQuery, check_query_vector
 from ..store.embedding_model import EmbeddingModelInfo, Vectors
 from ..store.filters import Filters
-from ..store.records import MemoryRecord
+from ..store.records import MemoryRecord, read_count
 CHECKPOINTS = ("off", "create", "parallel", "full")  # how far local search is rolled out
 
 # %% ../../nbs/40_recall/20_coordinator.ipynb #86896f56
@@ -190,9 +190,19 @@ def final_score(similarity: float,  # cosine of memory and question
 def block_index(block: Mapping[str, Any],  # memory related to a slot
                 ) -> int:
     "Return the number of a related memory. Raises `InvalidInput`."
+    if not isinstance(block, Mapping):
+        raise InvalidInput(f"A related block is {block!r}.", "Pass a mapping with a `block_index`.")
     if not isinstance(index := block.get("block_index"), int) or isinstance(index, bool):
         raise InvalidInput(f"A related block has the block_index {index!r}.", "Pass the number of a memory, as `recall` gives it.")
     return index
+
+
+def _similarity(block: Mapping[str, Any]) -> float:
+    "Return how like a slot a related memory is, in [0, 1], .5 where it is not said: a cosine below counts as 0. Raises `InvalidInput`."
+    score = block.get("similarity_score", 0.5)
+    if isinstance(score, bool) or not isinstance(score, int | float | np.floating) or not -1.001 <= score <= 1.001:  # it is rounded
+        raise InvalidInput(f"A related block has the similarity_score {score!r}.", "Pass a cosine, as `recall` gives it: a number up to 1.")
+    return min(1.0, max(0.0, float(score)))
 
 # %% ../../nbs/40_recall/20_coordinator.ipynb #e173d023
 class SlotSearch:
@@ -228,12 +238,13 @@ class SlotSearch:
         with self.keeper.lock:
             self.keeper.sync()
             slot, now = self.slot(working_memory_slot), self.keeper.state.clock.now()
-            seqs = np.array(sorted({block_index(b) for b in related_blocks}), np.int64)
+            alike = [(block_index(b), _similarity(b)) for b in related_blocks]
+            seqs = np.array(sorted({n for n, _ in alike}), np.int64)
             if missing := set(seqs.tolist()) - set(self.records.records(seqs.tolist())):
                 raise NotFound(f"There is no memory with the block index {min(missing)}.", "`Memory.recall` gives each hit's `seq`.")
-            cosines = self._cosines(seqs, slot.embedding)
-            found = [Checkpoint(n := block_index(b), float(b.get("similarity_score", 0.5)), 1 - cosines.get(n, 0.0), now, now)
-                     for b in related_blocks[:self.state.checkpoints.per_slot]]
+            with self.state.index.locked():
+                cosines = self._cosines(seqs, slot.embedding)
+            found = [Checkpoint(n, value, 1 - cosines.get(n, 0.0), now, now) for n, value in alike[:self.state.checkpoints.per_slot]]
             self.state.checkpoints.create_checkpoint(slot, found, now)
             self.state.local.neighbourhoods.mark_stale(slot.slot_id)
             self.state.unsaved += 1
@@ -266,11 +277,14 @@ class SlotSearch:
                               slot_id: str | Slot,  # slot
                               radius: int = 10,     # memories to each side, in the order they were written
                               ) -> list[int]:
-        "Return the block indexes of the memories written around a slot's checkpoints, nearest first; none where there is no checkpoint."
+        """Return the block indexes of the memories written around a slot's checkpoints, nearest first; none where there is no checkpoint.
+        Raises `InvalidInput`."""
+        radius = read_count(radius, "radius")
         with self.keeper.lock:
             self.keeper.sync()
             slot = self.state.working_memory.slots.get(slot_id.slot_id if isinstance(slot_id, Slot) else slot_id)
-            return [] if slot is None else [int(n) for n in self._around(slot, radius)]
+            with self.state.index.locked():
+                return [] if slot is None else [int(n) for n in self._around(slot, radius)]
 
     def search_with_checkpoints(self,
                                 query_embedding: Any,                          # vector of a question, by the store's model
@@ -279,25 +293,31 @@ class SlotSearch:
                                 ) -> list[dict[str, Any]]:
         """Return the memories around the checkpoints of every slot that the question belongs to, best `final_score` first; where there
         are none, the nearest of all memories, with no slot. Raises `InvalidInput` for a vector that can't be compared."""
+        top_k = read_count(top_k, "top_k", 1)
         with self.keeper.lock:
             self.keeper.sync()
-            query = self._unit(query_embedding)
-            found: dict[int, dict[str, Any]] = {}
-            for slot in (working_memory or self.state.working_memory).get_active_slots(self.state.clock.now()):
-                relevance = 0.0 if slot.embedding is None else float(slot.embedding @ query)
-                if relevance > SLOT_RELEVANCE and (held := self.state.working_memory.slots.get(slot.slot_id)) is not None:
-                    for seq, cosine in self._cosines(np.sort(self._around(held, self.state.checkpoints.radius)), query).items():
-                        if cosine > BLOCK_SIMILARITY and relevance > found.get(seq, {}).get("checkpoint_relevance", -1.0):
-                            found[seq] = {"block_index": seq, "similarity_score": cosine, "checkpoint_relevance": relevance,
-                                          "source_slot": slot.slot_id, "final_score": final_score(cosine, relevance)}
-            if not found:
-                everything = MeasuredQuery(self._mean() + query, query, 0.0, 1.0)
-                near = np.sort(self.state.index.semantic.nearest(everything, top_k))
-                found = {seq: {"block_index": seq, "similarity_score": cosine, "checkpoint_relevance": 0.0, "source_slot": "",
-                               "final_score": cosine} for seq, cosine in self._cosines(near, query).items()}
-            best = sorted(found.values(), key=lambda r: (-r["final_score"], r["block_index"]))[:top_k]
+            with self.state.index.locked():  # another thread's search may bring the index into step with what was just written
+                found = self._find(self._unit(query_embedding), working_memory or self.state.working_memory, top_k)
+        best = sorted(found.values(), key=lambda r: (-r["final_score"], r["block_index"]))[:top_k]
         records = self.records.records([r["block_index"] for r in best])
         return [r | {"content": m.text, "keywords": list(m.tags)} for r in best if (m := records.get(r["block_index"])) is not None]
+
+    def _find(self, query: Floats, mind: WorkingMemory, top_k: int) -> dict[int, dict[str, Any]]:
+        "Return the memories around the checkpoints of the slots that a question belongs to; where there are none, the nearest of all."
+        found: dict[int, dict[str, Any]] = {}
+        for slot in mind.get_active_slots(self.state.clock.now()):
+            relevance = 0.0 if slot.embedding is None else float(slot.embedding @ query)
+            if relevance > SLOT_RELEVANCE and (held := self.state.working_memory.slots.get(slot.slot_id)) is not None:
+                for seq, cosine in self._cosines(np.sort(self._around(held, self.state.checkpoints.radius)), query).items():
+                    if cosine > BLOCK_SIMILARITY and relevance > found.get(seq, {}).get("checkpoint_relevance", -1.0):
+                        found[seq] = {"block_index": seq, "similarity_score": cosine, "checkpoint_relevance": relevance,
+                                      "source_slot": slot.slot_id, "final_score": final_score(cosine, relevance)}
+        if not found:
+            everything = MeasuredQuery(self._mean() + query, query, 0.0, 1.0)
+            near = np.sort(self.state.index.semantic.nearest(everything, top_k))
+            found = {seq: {"block_index": seq, "similarity_score": cosine, "checkpoint_relevance": 0.0, "source_slot": "",
+                           "final_score": cosine} for seq, cosine in self._cosines(near, query).items()}
+        return found
 
     def _around(self, slot: Slot, radius: int) -> Ints:
         order = self.state.index.metadata.seq_to_doc.seqs()
@@ -367,7 +387,7 @@ class SearchCoordinator:
                 stored = self.index.semantic.stamp
                 found, given = self.state.cache.exact(key, self.watcher.generation, now), query_embedding is not None or model is None
                 if found is not None and not given:  # embedding the question takes longer than all layers
-                    source, ranked, slot = "cache", found.ranked, found.slot
+                    source, ranked, slot, unit = "cache", found.ranked, found.slot, found.unit
                     self._refresh(found, now)
                 elif not given and model != embedded_for:
                     source = ""  # the lock is free while the question is embedded
@@ -375,7 +395,10 @@ class SearchCoordinator:
                     if terms is None:
                         terms = list(dict.fromkeys(tokens(user_input if keywords is None else " ".join(keywords))))
                     usable = vector if query_embedding is not None or embedded_for == model else None
-                    source, ranked, slot = self._answer(user_input, tuple(terms), self._checked(usable), key, filters, now, found)
+                    with self._index_lock:  # a hit is compared with the question later, when vectors may be another model's
+                        usable, stored = self._checked(usable), self.index.semantic.stamp
+                        unit = self.local.unit_of(usable) if usable is not None else None if found is None else found.unit
+                        source, ranked, slot = self._answer(user_input, tuple(terms), usable, key, filters, now, found)
                 if source:
                     took = time.perf_counter() - began
                     self.counts.add(source, took)
@@ -384,16 +407,16 @@ class SearchCoordinator:
             vector, embedded_for = self.question(user_input, stored), model
             began += time.perf_counter() - waits
         self.keeper.flush_if_due()
-        return {"results": _LazyResults(ranked, source, slot, self.record, partial(self._compare, vector, found)), "source": source,
+        return {"results": _LazyResults(ranked, source, slot, self.record, partial(self._compare, unit, stored)), "source": source,
                 "search_time_ms": int(1e7 * took) / 1e4, "result_count": len(ranked)}
 
-    def _compare(self, vector: Vectors | None, cached: CachedAnswer | None, seq: int, slot_id: str) -> tuple[float, float]:
-        "Return the cosines of a question with a memory and with a slot, 0 where there is nothing to compare."
-        with self.lock:
-            unit = self.local.unit_of(self._checked(vector)) if vector is not None else None if cached is None else cached.unit
-            slot = self.state.working_memory.slots.get(slot_id)
-            if unit is None:
+    def _compare(self, unit: Floats | None, model: EmbeddingModelInfo | None, seq: int, slot_id: str) -> tuple[float, float]:
+        "Return the cosines of a question, by a model, with a memory and with a slot; 0 where there is nothing to compare."
+        with self.lock, self._index_lock:
+            stamp = self.index.semantic.stamp
+            if unit is None or model is None or stamp is None or not stamp.matches(model) or len(unit) != stamp.dim:
                 return 0.0, 0.0
+            slot = self.state.working_memory.slots.get(slot_id) if self.state.fits() else None
             there = self.local.neighbourhoods.vectors()
             rows = np.zeros((0, len(unit)), np.float32) if there is None else there.stacked(np.array([seq], np.int64))[0]
             near = 0.0 if slot is None or slot.embedding is None else float(slot.embedding @ unit)
@@ -564,7 +587,8 @@ class SearchCoordinator:
 
     def sync(self) -> None:
         "Know all that has been written."
-        self.keeper.sync()
+        with self.lock:
+            self.keeper.sync()
 
     def peek(self) -> None:
         "Know all that has been written, to show what is in mind: what comes of looking is not stored for its own sake."

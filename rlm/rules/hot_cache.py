@@ -80,6 +80,8 @@ class RuleIndex:
         gone = self._rules.pop(rule_id, None)
         for name in gone.formal.sorts if gone else ():
             self._mentions[name].discard(rule_id)
+            if not self._mentions[name]:
+                del self._mentions[name]
         for key in self._keys.pop(rule_id, ()):
             self._filed[key].pop(rule_id, None)
             if not self._filed[key]:
@@ -222,6 +224,8 @@ class HotCacheManager:
         del ordered[bisect_left(ordered, (-r.score, r.id))]
         for tag in r.tags:
             self._by_tag[tag].discard(r.id)
+            if not self._by_tag[tag]:
+                del self._by_tag[tag]
 
     def _forget_formal(self, rule_id: str) -> None:
         self.index.remove(rule_id)
@@ -250,7 +254,7 @@ class HotCacheManager:
              filters: Filters,    # `status`, `tags`, `match` and `now` count
              limit: int | None,   # maximum number; None: all
              ) -> list[CachedRule]:
-        "Return the rules that pass filters, highest confidence first, equals by id."
+        "Return the rules that have not expired, those valid only later among them, highest confidence first, equals by id."
         ordered: Iterable[tuple[float, str]] = heapq.merge(*(self._order[status] for status in {*filters.status}))
         if filters.tags:
             tagged = self._tagged(filters)

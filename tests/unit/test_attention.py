@@ -9,7 +9,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -987,6 +988,96 @@ def test_a_failed_write_of_attention_leaves_what_was_there(full: Memory, monkeyp
     assert rows == (full.backend.db.query("SELECT slot, context_hash FROM slots"), full.backend.db.query("SELECT slot, seq FROM slot_refs"))
     full.attention.flush()
     assert len(full.backend.db.query("SELECT slot FROM slots")) > len(rows[0])
+
+
+def test_uses_that_a_failed_commit_took_back_are_stored_by_the_next(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Memory(path, embedder=Toy()) as memory:
+        memory.write_many(turns(60))
+        memory.recall("boat at sea")
+        mind, db = memory.attention, memory.backend.db
+        mind.flush()
+        (held,) = slots_of(mind).values()
+        mind.state.working_memory.put(held.used(CLOCK.now(), times=5))
+        mind.state.unsaved += 1
+        span = db.transaction
+
+        @contextmanager
+        def fails(*given: Any) -> Iterator[None]:
+            with span(*given):
+                yield
+                raise StoreError("The disk is full.", "Make room.")
+        with monkeypatch.context() as patch:
+            patch.setattr(db, "transaction", fails)
+            with pytest.raises(StoreError):
+                mind.flush()
+        mind.flush()
+        assert db.query("SELECT uses FROM slots WHERE kind = 'working'") == [(held.uses + 5,)]
+
+
+def test_what_is_known_of_stored_slots_has_no_text_and_does_not_grow(path: Path) -> None:
+    with Memory(path, embedder="none") as memory:
+        mind = memory.attention
+        mind.sync()
+        for n in range(50):
+            mind.state.subject(None, frozenset(), f"secret subject {n}", CLOCK.now() + timedelta(seconds=n))
+            mind.flush()
+        known = mind.keeper.repository.uses  # no public name tells of it
+        assert len(known) == len(slots_of(mind)) == len(memory.backend.db.query("SELECT 1 FROM slots WHERE kind = 'working'")) == 8
+        assert "secret" not in repr(known)
+        mind.clear()
+        mind.state.subject(None, frozenset(), "another", CLOCK.now() + timedelta(hours=1))
+        mind.flush()
+        stored = memory.backend.db.query("SELECT context FROM slots WHERE kind = 'working'")
+        assert stored == [("another",)], "what was cleared is taken out"
+
+
+def test_a_store_that_cant_be_written_to_learns_in_batches(path: Path) -> None:
+    with Memory(path, embedder=Toy()) as memory:
+        memory.write_many(turns(60))
+    with Memory(path, embedder=Toy(), read_only=True) as memory:
+        mind = memory.attention
+        mind.sync()
+        mind.state.unsaved = FLUSH_THRESHOLD
+        memory.recall("boat at sea")
+        assert not mind.state.unsaved and not mind.state.pending and slots_of(mind)
+        memory.recall("piano music")
+        assert len(mind.state.pending) == 1, "what was found is learned later"
+
+
+def test_a_kept_hit_can_be_read_after_the_store_has_got_another_model(path: Path) -> None:
+    with Memory(path, embedder=Toy()) as memory:
+        memory.write_many(turns(60))
+        kept = memory.attention.intelligent_search("boat at sea")["results"]
+        assert kept[0].as_dict()["similarity_score"] > 0.5
+        reembed(memory.backend, Toy("wide", 32))
+        with memory.index.snapshot():
+            assert memory.index.semantic.model == "wide"
+        said = kept[0].as_dict()
+        assert said["content"] == kept[0].record.text and (said["similarity_score"], said["checkpoint_relevance"]) == (0.0, 0.0)
+
+
+def test_attention_is_brought_into_step_under_its_lock(full: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    mind, free = full.attention, list[bool]()
+
+    def other_thread_can_take(lock: Any) -> bool:
+        found = list[bool]()
+        thread = threading.Thread(target=lambda: found.append(lock.acquire(blocking=False) and not lock.release()))
+        thread.start()
+        thread.join()
+        return found[0]
+    load = mind.keeper.sync
+    monkeypatch.setattr(mind.keeper, "sync", lambda *a: free.append(other_thread_can_take(mind.lock)) or load(*a))
+    mind.sync()
+    assert free == [False]
+    stacked = type(places(mind).vectors()).stacked
+    monkeypatch.setattr("rlm.recall.neighbourhood.TrueVectors.stacked",
+                        lambda *a: free.append(other_thread_can_take(full.index.locked())) or stacked(*a))
+    vector, hit = Toy().embed(["boat at sea"], "query")[0], mind.intelligent_search("boat at sea")["results"][0]
+    mind.state.process_pending()
+    free.clear()
+    assert hit["similarity_score"] > 0.5 and mind.slots.search_with_checkpoints(vector)
+    mind.slots.create_checkpoint(min(slots_of(mind)), [{"block_index": 1}])
+    assert len(free) >= 3 and not any(free), "vectors are read while the index holds still"
 
 
 def test_an_answer_does_not_fail_for_attention_that_cant_be_stored(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

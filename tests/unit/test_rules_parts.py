@@ -11,6 +11,7 @@ import pytest
 from rlm.core.clock import ManualClock, to_iso
 from rlm.core.errors import InvalidInput, RlmError
 from rlm.rules import RuleStore
+from rlm.rules.decision_tables import export_table
 from rlm.rules.evaluator import compile_rule, read_facts, type_facts
 from rlm.rules.expressions import (
     FALSE,
@@ -222,6 +223,27 @@ def test_the_cache_orders_and_filters_as_sorting_everything_does() -> None:
             test = all if match == "all" else any
             passing = [r for r in everything if r.status in status and (not chosen or test(t in r.tags for t in chosen))]
             assert list(store.get_rules(status, chosen, limit, match=match)) == passing[:limit]
+
+
+def test_a_rule_that_is_valid_later_is_listed_and_does_not_fire(rules: RuleStore) -> None:
+    later = "when go then x = 1"
+    rules.add_rule(later, formal=later, rule_id="later", valid_from="2090-01-01T00:00:00Z")
+    assert "later" in [r.rule_id for r in rules.get_rules("any")] and any(line.startswith("later,") for line in export_table(rules))
+    assert not rules.apply({"go": True}).fired
+
+
+def test_a_cache_keeps_nothing_of_tags_and_variables_that_are_gone(rules: RuleStore) -> None:
+    with rules.cache.snapshot():
+        rules.cache.compile()
+    before = {*rules.cache._by_tag}, {*rules.cache.index._mentions}  # no public name tells of them
+    for n in range(20):
+        text = f"when x{n} then y{n} = 1"
+        rules.add_rule(text, formal=text, rule_id=f"r{n}", tags=[f"tag {n}"])
+        with rules.cache.snapshot():
+            rules.cache.compile()
+        assert f"tag {n}" in rules.cache._by_tag and f"x{n}" in rules.cache.index._mentions
+        rules.cache.drop(f"r{n}")
+    assert ({*rules.cache._by_tag}, {*rules.cache.index._mentions}) == before
 
 
 @pytest.mark.seed("000 cache")

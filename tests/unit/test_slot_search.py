@@ -2,7 +2,9 @@
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from toy import Toy
 
@@ -76,6 +78,43 @@ def test_what_can_not_be_compared_is_named(memory: Memory) -> None:
         memory.attention.slots.create_checkpoint(min(memory.attention.state.working_memory.slots), [{"similarity_score": 1.0}])
     with pytest.raises(InvalidInput, match="shape"):
         memory.attention.slots.search_with_checkpoints([0.0, 1.0])
+
+
+@pytest.mark.parametrize("block", [3, None, {"block_index": 1, "similarity_score": "high"}, {"block_index": 1, "similarity_score": None},
+                                   {"block_index": 1, "similarity_score": float("nan")}, {"block_index": 1, "similarity_score": 7},
+                                   {"block_index": 1, "similarity_score": 10**400}, {"block_index": 1, "similarity_score": True}])
+def test_a_related_block_that_makes_no_checkpoint_is_named(memory: Memory, block: Any) -> None:
+    slots = memory.attention.slots
+    name = min(slots.state.working_memory.slots)
+    before = slots.as_dict(slots.slot(name))
+    with pytest.raises(InvalidInput, match="related block"):
+        slots.create_checkpoint(name, [{"block_index": 1}, block])
+    assert slots.as_dict(slots.slot(name)) == before
+
+
+@pytest.mark.parametrize(("cosine", "relevance"), [(0.25, 0.25), (-0.5, 0.0), (1.0000001, 1.0), (np.float32(0.5), 0.5)])
+def test_the_cosine_of_a_hit_is_the_relevance_of_a_checkpoint(memory: Memory, cosine: Any, relevance: float) -> None:
+    slots = memory.attention.slots
+    name = min(slots.state.working_memory.slots)
+    slots.state.checkpoints.clear()
+    made = slots.create_checkpoint(name, [{"block_index": 6, "similarity_score": cosine}])
+    assert [b["relevance_score"] for b in made["ltm_blocks"]] == [relevance]
+
+
+@pytest.mark.parametrize("bad", ["x", -3, 1.5, None, True])
+def test_a_radius_and_a_number_of_memories_are_checked(memory: Memory, bad: Any) -> None:
+    name, vector = min(memory.attention.state.working_memory.slots), Toy().embed(["boat"], "query")[0]
+    with pytest.raises(InvalidInput, match="radius"):
+        memory.get_checkpoint_radius(name, bad)
+    with pytest.raises(InvalidInput, match="top_k"):
+        memory.search_with_checkpoints(vector, top_k=bad)
+
+
+def test_a_radius_beyond_the_store_is_all_of_it(memory: Memory) -> None:
+    name = min(memory.attention.state.working_memory.slots)
+    everything = memory.get_checkpoint_radius(name, 10**15)
+    assert sorted(everything) == list(range(1, len(TEXTS) + 1)) and everything == memory.get_checkpoint_radius(name, len(TEXTS))
+    assert memory.search_with_checkpoints(Toy().embed(["the train station"], "query")[0], top_k=10**15)
 
 
 @pytest.mark.seed("001 checkpoint-calls")
