@@ -214,6 +214,9 @@ class LearnedRanker:
         return f"<table><caption>{self.training}</caption>{rows}</table>"
 
 # %% ../../nbs/30_search/06_ranker.ipynb #20494523
+_RENAMED: Mapping[str, str] = {"when": "type", "when × words": "type × words"}  # name of a feature in older stores → its name
+
+
 def dump_ranker(ranker: LearnedRanker,  # ranker as it was trained
                 ) -> bytes:
     "Return a ranker as JSON."
@@ -224,12 +227,16 @@ def dump_ranker(ranker: LearnedRanker,  # ranker as it was trained
 
 def load_ranker(data: bytes,  # JSON by `dump_ranker`
                 ) -> LearnedRanker:
-    "Return a ranker from JSON. Raises `InvalidInput` for a ranker of another version."
-    found = json.loads(data)
-    found["weights"] = {name.replace("when", "type"): weight for name, weight in found["weights"].items()}  # as older stores have it
-    if list(found["weights"]) != list(FEATURES):
+    "Return a ranker from JSON. Raises `InvalidInput` for a ranker of another version, and for damaged JSON."
+    try:
+        found = json.loads(data)
+        weights = {_RENAMED.get(name, name): float(weight) for name, weight in found["weights"].items()}
+        ranker = LearnedRanker(weights, TrainingReport(**found["training"]))
+    except (ValueError, KeyError, TypeError, AttributeError) as e:
+        raise InvalidInput(f"The learned ranker in this store can't be read ({e!r}).", "Train it again: rlm train-ranker") from None
+    if list(weights) != list(FEATURES):
         raise InvalidInput("The learned ranker in this store was trained by another version of rlm.", "Train it again: rlm train-ranker")
-    return LearnedRanker(found["weights"], TrainingReport(**found["training"]))
+    return ranker
 
 # %% ../../nbs/30_search/06_ranker.ipynb #0c95dc1a
 def train(examples: Sequence[TrainingExample],  # examples with at least one relevant candidate each

@@ -7,6 +7,7 @@ __all__ = ['MemoryContext']
 
 # %% ../../nbs/90_service/02_memory_context.ipynb #40770a03
 import logging
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -82,9 +83,10 @@ class MemoryContext:
 
     def close(self) -> None:
         "Wait for an index that is being built, and release the file, unless the context was made by `for_namespace`."
-        if self.storage.owns_database:
-            self.embeddings.close()  # first: its worker searches
-        self.search.close()
-        if self.storage.owns_database:
-            self.recalls.close()
-        self.storage.close()
+        with ExitStack() as stack:  # the last one first, and an error of one leaves none of the others open
+            stack.callback(self.storage.close)
+            if self.storage.owns_database:
+                stack.callback(self.recalls.close)
+            stack.callback(self.search.close)
+            if self.storage.owns_database:
+                stack.callback(self.embeddings.close)  # first: its worker searches

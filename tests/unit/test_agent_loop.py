@@ -10,7 +10,7 @@ import pytest
 
 from rlm.agent.casebased.slot_filling import read_value
 from rlm.agent.loop.budget import Budget, BudgetExceeded, RunLimits
-from rlm.agent.loop.loop import WORKERS, asking_tools, first_block, observation, rlm_run
+from rlm.agent.loop.loop import RESERVED, WORKERS, asking_tools, first_block, observation, plain_value, rlm_run
 from rlm.agent.loop.prompt import CONTEXT_LIMIT, LAYERS, compose_context, read_layer, read_task
 from rlm.agent.models.base import Message, ModelError, ScriptedModel
 from rlm.agent.tracing.trajectory import RLMLogger, Step, Trajectory, load_trajectory, read_log
@@ -57,6 +57,16 @@ def test_each_way_of_answering(code: str, value: object, text: str) -> None:
 def test_an_answer_before_looking_is_sent_back(code: str) -> None:
     made = run(code, "find('b')\nFINAL('seen')")
     assert made.answer == "seen" and made.iterations == 2 and "before you had looked" in made.steps[0].note
+
+
+def test_a_model_that_insists_on_an_answer_without_looking_ends_by_the_limit_of_errors() -> None:
+    made = run(*["FINAL('guess')"] * 9, limits=RunLimits(errors=3))
+    assert (made.converged, made.stopped, made.iterations, made.answer) == (False, "errors", 3, "guess")
+
+
+def test_an_answer_is_plain_json_even_when_it_is_no_number() -> None:
+    values = [float("nan"), {"a": float("inf")}, -float("inf"), 1.5, True]
+    assert json.dumps([plain_value(v) for v in values], allow_nan=False) == '["nan", {"a": "inf"}, "-inf", 1.5, true]'
 
 
 def test_an_answer_that_was_sent_back_does_not_count_later() -> None:
@@ -140,7 +150,9 @@ def test_a_model_that_never_replied_is_an_error_and_one_that_stopped_is_not() ->
     assert run("find('a')").stopped == "failed"
 
 
-@pytest.mark.parametrize("options", [{"tools": {"FINAL": find}}, {"data": {"answer": 1}}, {"data": {"not a name": 1}}])
+@pytest.mark.parametrize("options", [
+    {"tools": {"FINAL": find}}, {"data": {"answer": 1}}, {"data": {"not a name": 1}}, {"handles": {"FINAL_VAR": object()}},
+    *({"tools": {name: find}} for name in RESERVED)])
 def test_names_that_belong_to_the_loop_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
         rlm_run("?", ScriptedModel([block("1")]), **options)
@@ -262,6 +274,25 @@ def test_a_log_that_breaks_off_is_a_run_that_did_not_converge(torn: int, tmp_pat
     logger.path.write_bytes(data[:-torn])
     found = load_trajectory(logger.path)
     assert not found.converged and found.stopped == "failed"
+
+
+def test_a_run_that_is_ended_by_an_error_says_so_in_its_log(tmp_path: Path) -> None:
+    def refuse(_: object) -> None:
+        raise ValueError("the window was closed")
+
+    def stop(_: object) -> str:
+        raise KeyboardInterrupt
+    for n, (model, options, error, reason) in enumerate([
+            (ScriptedModel([]), {}, ModelError, "script"),
+            (ScriptedModel([block("find('a')")]), {"on_step": refuse}, ValueError, "the window was closed"),
+            (ScriptedModel([block("find('a')")]), {"stream": refuse}, ValueError, "the window was closed"),
+            (ScriptedModel([stop]), {}, KeyboardInterrupt, "KeyboardInterrupt")]):
+        logger = RLMLogger(tmp_path / str(n), clock=ManualClock())
+        with pytest.raises(error):
+            rlm_run("?", model, tools={"find": find}, logger=logger, **options)
+        logger.close()
+        entries = list(read_log(logger.path))
+        assert entries[-1]["kind"] == "end" and entries[-1]["stopped"] == "failed" and reason in entries[-1]["reason"]
 
 
 def test_a_folder_that_can_not_be_written_is_one_sentence(tmp_path: Path) -> None:

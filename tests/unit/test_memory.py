@@ -7,7 +7,9 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -934,3 +936,41 @@ def test_of_many_equal_memories_only_those_that_are_returned_are_read(how: dict[
         assert [h.id for h in hits] == ["z", "m000", "m001", "m002"] and max(read) <= 4 + TIES
         assert [h.id for h in memory.recall("new note", 4)] == [h.id for h in hits] and max(read) <= 4 + TIES
         assert [h.id for h in memory.search("same note", 200)] == [f"m{i:03}" for i in range(200)]
+
+
+FILES = Path("/proc/self/fd")
+
+
+def open_files(path: Path) -> int:
+    return sum(1 for f in FILES.iterdir() if f.is_symlink() and str(path) in str(f.readlink()))
+
+
+@pytest.mark.skipif(not FILES.exists(), reason="the system tells no open files")
+def test_a_memory_that_can_not_be_made_leaves_no_file_open(tmp_path: Path) -> None:
+    for _ in range(5):
+        with pytest.raises(InvalidInput, match="'odd' is unknown"):
+            Memory(tmp_path / "m.db", embedder="none", anchor_mode="odd")
+    assert open_files(tmp_path) == 0
+    with Memory(tmp_path / "m.db", embedder="none") as memory:
+        with pytest.raises(InvalidInput, match="'odd' is unknown"):
+            Memory(context=replace(memory.ctx, settings=replace(memory.settings, anchor_mode="odd")))
+        assert memory.write("The context of a caller stays open.").id
+
+
+@pytest.mark.skipif(not FILES.exists(), reason="the system tells no open files")
+@pytest.mark.parametrize("part", ["graph", "anchors.store", "ctx.search.index", "ctx.recalls", "ctx.embeddings.worker"])
+def test_an_error_at_the_end_leaves_no_file_open(part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("broken")
+    memory = Memory(tmp_path / "m.db", embedder="none")
+    memory.write("It rains.")
+    assert open_files(tmp_path) > 0
+    monkeypatch.setattr(type(attrgetter(part)(memory)), "close", fail)
+    with pytest.raises(RuntimeError, match="broken"):
+        memory.close()
+    assert open_files(tmp_path) == 0
+
+
+def test_the_strategies_of_a_memory_are_one_object() -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        assert memory.strategies is memory.strategies

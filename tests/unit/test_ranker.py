@@ -259,3 +259,17 @@ def test_an_imported_store_is_found_by_meaning_in_every_namespace(path: Path, tm
         with Memory(copy, clock=clock, namespace=name, embedder=Toy()) as memory:
             assert memory.backend.vectors.missing("toy") == []
             assert [h.id for h in memory.search("Who goes to sea?", k=1)] == ["boat"]
+
+
+def test_a_ranker_of_an_older_store_has_two_features_by_their_old_names(ranker: LearnedRanker) -> None:
+    data = json.loads(dump_ranker(ranker))
+    old = {"type": "when", "type × words": "when × words"}
+    data["weights"] = {old.get(name, name): weight for name, weight in data["weights"].items()}
+    assert dump_ranker(load_ranker(json.dumps(data).encode())) == dump_ranker(ranker)
+
+
+@pytest.mark.parametrize("damaged", [b"", b"{", b"\xff", b"null", b"[1]", b"{}", b'{"weights": []}', b'{"weights": {}, "training": {}}',
+                                     b'{"weights": {"words": "much"}, "training": {}}', b'{"weights": {"whenever": 1}, "training": {}}'])
+def test_a_damaged_ranker_is_refused_with_a_hint(damaged: bytes) -> None:
+    with pytest.raises(InvalidInput, match="train-ranker"):
+        load_ranker(damaged)

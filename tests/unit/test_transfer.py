@@ -626,3 +626,17 @@ def test_an_import_reads_and_guards_before_its_transaction(tmp_path: Path, monke
             monkeypatch.setattr(name, lambda *args, real=real: (inside.append(two.backend.in_transaction), real(*args))[1])
         assert len(two.admin.import_(tmp_path / "one.jsonl").refused) == 0 and two.search("Where do I live?")[0].text == "I live in Busan."
         assert inside and not any(inside)
+
+
+def test_an_import_embeds_only_the_namespaces_that_came_in(tmp_path: Path) -> None:
+    with Memory(tmp_path / "a.db", embedder="none") as one:
+        one.write("I live in Oslo.")
+        one.namespace("work").write("I work at Acme.")
+        lines = lines_of(one.backend)
+    with Memory(tmp_path / "b.db", embedder="none") as two:
+        two.namespace("large").write("It is here, without a vector.")
+    model = Toy()
+    with Memory(tmp_path / "b.db", embedder=model) as two:
+        report = two.admin.import_lines(lines)
+        assert report.added == 2 and report.namespaces == ("default", "work")
+        assert model.texts == 2

@@ -182,6 +182,7 @@ class ImportReport:
     refused: Mapping[str, str] = field(default_factory=dict)  # id → why
     rows: Mapping[str, int] = field(default_factory=dict)  # table → rows stored
     left_out: int = 0  # rows of other namespaces, when one was named
+    namespaces: tuple[str, ...] = ()  # namespaces of the rows that were read, in order
 
     def __repr__(self) -> str:
         return f"<import: {self.added} added, {self.unchanged} unchanged, {len(self.refused)} refused>"
@@ -453,7 +454,8 @@ def import_lines(storage: SQLStorage,            # a live store
             raise InvalidInput(f"The export has nothing of the namespace {only!r}, only of {', '.join(map(repr, there))}.",
                                "Name a namespace of the file, or none for all of them. Nothing was imported.")
         sequences = {}
-    for name in sorted({r["namespace"] for part in kept.values() for r in part if "namespace" in r}):
+    names = tuple(sorted({r["namespace"] for part in kept.values() for r in part if "namespace" in r}))
+    for name in names:
         if db.elsewhere(name) is not None:
             raise InvalidInput(f"The namespace {name!r} belongs to another instance of the cluster.",
                                f"Import each namespace by itself: rlm db import FILE -n {name}. Nothing was imported.")
@@ -477,7 +479,7 @@ def import_lines(storage: SQLStorage,            # a live store
         if not plan.empty:
             own = [_unconfirmed(row) if row["seq"] in plan.added else row for row in safe["memories"]]
             safe["memories"], ready = own, _read_changed(ready, safe["memories"], own)
-        report = replace(_merge(db, safe, ready, sequences, plan), left_out=left_out)
+        report = replace(_merge(db, safe, ready, sequences, plan), left_out=left_out, namespaces=names)
         if keep is not None:
             keep(tx, list(storage.memories.records([plan.numbers[seq] for seq in plan.added]).values()))
         if wrong := sorted(set(contradictions(db)) - before):
