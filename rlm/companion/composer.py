@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from .policy import answers_nothing
 from .fact_extraction import text_facts
+from .supersession import speaker_of
 from ..core.errors import InvalidInput
 from ..core.guard import trust_of
 from ..core.text import clip, split_sentences, tokens
@@ -69,7 +70,7 @@ def _facts_line(record: MemoryRecord,  # a memory
                 ) -> str:
     "Return the facts that a memory states as `subject, relation, value`; empty if none could be read."
     return "; ".join(f"{f.subject}, {'not ' if f.negated or f.ended else ''}{f.relation or 'has'}, {f.value}"
-                     for f in text_facts(record.text, record.speaker or "user").statements if f.value)
+                     for f in text_facts(record.text, speaker_of(record)).statements if f.value)
 
 
 SLEEP_MARK = "sleep"  # key in `extra` under which sleep notes what it did to a memory: `compress` has it told at its lowest resolution
@@ -111,8 +112,8 @@ def _source_label(record: MemoryRecord,  # a memory
                   id: str = "",          # beginning of its id that names it; empty: the whole id
                   ) -> str:              # for example `a1b2 2026-01-03 Mina, unconfirmed`
     "Return what a line begins with: id, date of what it says, speaker, and that nobody has confirmed it, or that it is disputed."
-    who = record.speaker or (record.role if record.role not in (None, "user") else None)
-    named = " ".join(filter(None, (id or record.id, f"{record.valid_from.date()}", time, clip(who, 30) if who else None)))
+    who = speaker_of(record)
+    named = " ".join(filter(None, (id or record.id, f"{record.valid_from.date()}", time, clip(who, 30) if who != "user" else "")))
     return named + STATES_TOLD.get(trust_of(record.provenance), "")
 
 
@@ -142,7 +143,7 @@ def ended_statements(records: Sequence[MemoryRecord],      # current memories
         "Whether one of the memories has a value in words that say of what it is: *No, Wednesday* does not."
         if (r := shown.get(seq)) is None:
             return False
-        own = f.subject_key == (r.speaker or "user").casefold()
+        own = f.subject_key == speaker_of(r).casefold()
         return value in r.text and (own or f.subject_key.split()[-1] in r.text.casefold())
 
     def told(r: MemoryRecord, f: Fact) -> str:

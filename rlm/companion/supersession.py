@@ -210,12 +210,11 @@ class FactKeeper:
              ) -> list[Retirement]: # among them the memory itself, if newer statements were stored before it
         """Store the facts of a memory; end the older ones that they contradict. What nobody has confirmed does not end what a person has
         accepted: it is disputed. Raises what the transaction raises."""
-        complete = self._with_subjects(record, found)
-        borrowed, found = complete is not found, complete
+        found, borrowed = self._with_subjects(record, found)
         if not found.facts:
             return []
-        own, touched, accepted = list[Fact](), dict[int, str](), dict[int, str]()
-        for fact, instead in zip(found.facts, found.instead_of, strict=True):
+        own, touched, accepted, stays = list[Fact](), dict[int, str](), dict[int, str](), set[int]()
+        for fact, instead, subject_elsewhere in zip(found.facts, found.instead_of, borrowed, strict=True):
             end = fact.valid_to
             for other in self.facts.related(record.namespace, fact, instead):
                 if other.seq == record.seq:
@@ -229,13 +228,14 @@ class FactKeeper:
                         back = self._taken_back(fact, other)
                         self.facts.end([other], max(fact.valid_from, other.valid_from + _MOMENT), record.seq)
                         self._reopen(tx, back, now)
-                        touched |= {} if borrowed else {other.seq: _reason(other, fact)}  # its words name the subject
+                        touched[other.seq] = _reason(other, fact)
+                        stays |= {other.seq} if subject_elsewhere else set()  # its words name the subject
                 elif ends(other, fact):
                     end = min(end or other.valid_from, other.valid_from)
                     touched[record.seq] = _reason(fact, other)
             own.append(replace(fact, seq=record.seq, valid_to=end))
         self.facts.put(record.seq, record.namespace, own)
-        over = self._retire(tx, touched, record, now)
+        over = self._retire(tx, {seq: why for seq, why in touched.items() if seq not in stays}, record, now)
         return over + self._dispute(tx, accepted, record, now) if accepted and record.seq not in touched else over
 
     def _taken_back(self, fact: Fact, other: Fact) -> list[Fact]:
@@ -251,25 +251,25 @@ class FactKeeper:
                 if record.valid_to in {f.valid_to for f in facts}:
                     current_again(tx, record, now)
 
-    def _with_subjects(self, record: MemoryRecord, found: MemoryFacts) -> MemoryFacts:
+    def _with_subjects(self, record: MemoryRecord, found: MemoryFacts) -> tuple[MemoryFacts, list[bool]]:
         """Give statements that leave open what they are about the subject of the fact that they are about, and its relation: corrections,
-        *she*, *the flight* where there is one, *switched to another school*. Where there is none, or several, they are left out."""
-        kept = list[tuple[Fact, tuple[str, ...]]]()
+        *she*, *the flight* where there is one, *switched to another school*. Where there is none, or several, they are left out.
+        Returns with the facts whether each was given its subject so."""
+        kept = list[tuple[Fact, tuple[str, ...], bool]]()
         for fact, instead in zip(found.facts, found.instead_of, strict=True):
             if not fact.subject_key:
                 told = self._corrected(record, fact, instead)
             elif fact.subject_key in _PRONOUNS:
                 told = self._meant(record, fact)
             elif fact.relation in _SWITCHED:
-                kept += [switched] if (switched := self._switched(record, fact)) else []
-                continue
+                told, instead = self._switched(record, fact) or (None, instead)
             else:
                 told = self._definite(record, fact, instead)
             if told is not None:
-                kept.append((told, instead))
+                kept.append((told, instead, told != fact))
         left_out = len(kept) < len(found.facts)
-        facts = tuple(replace(f, alone=False) if left_out else f for f, _ in kept)
-        return found if facts == found.facts else MemoryFacts(facts, tuple(i for _, i in kept))
+        facts = tuple(replace(f, alone=False) if left_out else f for f, _, _ in kept)
+        return MemoryFacts(facts, tuple(i for _, i, _ in kept)), [given for _, _, given in kept]
 
     def _corrected(self, record: MemoryRecord, fact: Fact, instead: tuple[str, ...]) -> Fact | None:
         "A bare value as that of the one fact among the last that has the older value, or a value of its form."
@@ -437,7 +437,7 @@ def _reason(old: Fact, new: Fact) -> str:
 
 # %% ../../nbs/85_companion/05_supersession.ipynb #4ea44319
 from ..core.errors import InvalidInput
-from ..store.sqlite.facts import RejectionTable
+from ..store.sqlite.facts import Rejection, RejectionTable
 
 # %% ../../nbs/85_companion/05_supersession.ipynb #3f7096f8
 class RejectedValue(InvalidInput):
@@ -502,8 +502,12 @@ def rejection_of(record: MemoryRecord,        # a memory that is about to be sto
                  ) -> str:                    # empty: nothing of it was
     "Return who rejected what a memory states, when and why. Costs one query where nothing was rejected."
     found = rejections.find(record.namespace, refused_values(record)) if rejections.salts(record.namespace) else None
-    why = f" ({found.reason})" if found and found.reason else ""
-    return f"was rejected by {found.actor} on {found.created_at:%Y-%m-%d}{why}" if found else ""
+    return _rejection_text(found) if found else ""
+
+
+def _rejection_text(found: Rejection) -> str:
+    "Who rejected something, when and why."
+    return f"was rejected by {found.actor} on {found.created_at:%Y-%m-%d}" + (f" ({found.reason})" if found.reason else "")
 
 # %% ../../nbs/85_companion/05_supersession.ipynb #ad03a00f
 def refuse_rejected(records: Sequence[MemoryRecord],  # memories that are about to be stored
@@ -511,13 +515,12 @@ def refuse_rejected(records: Sequence[MemoryRecord],  # memories that are about 
                     ) -> None:
     "Raise `RejectedValue` if one of the memories states what was rejected in its namespace. Costs one query where nothing was rejected."
     known: dict[str, bool] = {}
-    for number, record in enumerate(records):
+    for number, record in enumerate(records, start=1):
         if record.namespace not in known:
             known[record.namespace] = bool(rejections.salts(record.namespace))
         if not known[record.namespace]:
             continue
         if found := rejections.find(record.namespace, refused_values(record)):
-            why = f" ({found.reason})" if found.reason else ""
-            which = f"Text {number} of {len(records)}, counted from 0," if len(records) > 1 else "This"
-            raise RejectedValue(f"{which} was rejected by {found.actor} on {found.created_at:%Y-%m-%d}{why}.",
+            which = f"Text {number} of {len(records)}" if len(records) > 1 else "This"
+            raise RejectedValue(f"{which} {_rejection_text(found)}.",
                                 f"Leave it out; a person can allow it again: `rlm review lift {found.id}`.")

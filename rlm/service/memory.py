@@ -415,7 +415,9 @@ class Memory:
                keywords: Sequence[str] | None = None,   # words to search for; None: all of the query's
                **filters: Any,            # filters of `search`
                ) -> SearchResults:
-        "Return the memories that fit the query best, from what is in mind if that is enough; `trace()` says which layer gave them."
+        """Return the memories that fit the query best, from what is in mind if that is enough; `trace()` says which layer gave them.
+        Attention ranks by score alone. What `search` does besides, it does not: put what states the fact asked for, or corrects another
+        memory, first; leave out acknowledgements; find what has ended when the past is asked about; keep a floor of relevance."""
         found: SearchResults = self.intelligent_search(query, query_embedding, keywords, k, top_k=top_k, **filters)["results"]
         return found
 

@@ -285,7 +285,7 @@ class Explanation:
     rank: int | None  # its place among those that passed the filters; None: not found, or below the first 1,000
     parts: Parts  # term → column → share of the score
     frequencies: Mapping[str, int]  # term → how many memories of the namespace hold it
-    held_back_by: tuple[str, ...]  # filters that it does not pass
+    held_back_by: tuple[str, ...]  # filters that it does not pass; `answers nothing`: it only acknowledges or asks back
     scale: float = 1.0  # weight of `user` and `type`: min(1, evidence / .5), evidence being what words and meaning add
     later: tuple[str, ...] = ()  # texts of later memories that may have taken its place, and are ranked before it
     spellings: Mapping[str, str] = field(default_factory=dict)  # term that no memory has → the one that was looked for, too
@@ -304,6 +304,8 @@ class Explanation:
         if self.held_back_by == ("expired",) and self.memory.valid_to:
             why = "" if self.ended_by is None else f", superseded by {self.ended_by.id}: {clip(self.ended_by.text, 100)}"
             return f"Not found: its time ended on {self.memory.valid_to:%Y-%m-%d}{why or '.'}"
+        if self.held_back_by == ("answers nothing",):
+            return "Not found: it only acknowledges or asks back, and other memories answer."
         if self.held_back_by:
             return f"Not found: held back by {', '.join(self.held_back_by)}."
         if not self.parts:

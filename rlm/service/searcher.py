@@ -118,6 +118,7 @@ def _cut_irrelevant(hits: tuple[Hit, ...],  # hits of one search, best first
 _OF_ASKING = re.compile(r"\bask(?:ed|ing|s)?\b|물어|물었|질문", re.I)  # a question about what was asked
 _STATED = 1.0  # score of what states the fact that is asked for, where nothing else is found: that of a memory with every word
 _KNOWN = 2  # memories that state a fact that is asked for, at most
+_RANKED = 1_000  # memories among which the place of one is looked for
 
 
 def stating_facts(ctx: MemoryContext,                 # the open store
@@ -198,9 +199,6 @@ def _states_only(record: MemoryRecord, facts: Sequence[Fact]) -> bool:
 
 
 OVER = 0.03  # share of its relevance that a memory keeps after what corrects it: of 229 labelled pairs without a contradiction, 2 ended
-
-
-#| export
 
 # %% ../../nbs/90_service/05_searcher.ipynb #c83dbed3
 class MemorySearcher:
@@ -405,10 +403,12 @@ class MemorySearcher:
         moved = told or self.storage.facts.ended_by([memory.seq])  # a correction stands before what it corrects
         states = not past and bool(moved or asked_facts(request.text))  # what states the fact that is asked for is before all others
         if states or not (past or held or not parts):
-            there = self.search(request, (rank or self.ctx.settings.search_k) + _KNOWN)
+            there = self.search(request, min(rank or self.ctx.settings.search_k, _RANKED) + _KNOWN)
             refused = None if held else there.refused
-            if states:
-                rank, parts = next(((h.rank, h.parts) for h in there if h.id == memory.id), (rank, parts))
+            if shown := next((h for h in there if h.id == memory.id), None):
+                rank, parts = shown.rank, shown.parts if states else parts
+            elif rank and there and answers_nothing(memory.text, memory.role):
+                rank, held = None, ("answers nothing",)
         scale = self.explainer.evidence_scale(parts)
         ended = self.reader.ended_by(id) if held == ("expired",) else None
         return Explanation(request.text, memory, rank, parts, frequencies, held, scale, later, spellings, ended, refused, told)

@@ -194,6 +194,7 @@ def test_facts_stand_for_a_text_only_where_they_are_much_shorter(memory: Memory)
     long = memory.write("Well, after all these years of looking at houses near the lake and being outbid on each of them, "
                         "I live in Bergen.")
     assert list(resolutions(long))[-1] == "user, residence, Bergen"
+    assert list(resolutions(long.changed(role="assistant")))[-1] == "assistant, residence, Bergen"
 
 
 def test_a_tokenizer_counts_where_one_is_given(memory: Memory) -> None:

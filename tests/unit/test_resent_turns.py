@@ -62,5 +62,5 @@ def test_what_is_said_twice_is_stored_twice(before: list[dict[str, str]], sent: 
 def test_a_rejected_sentence_is_named(memory: Memory) -> None:
     wrong = memory.write("I live in Oslo.")
     memory.companion.reject(wrong.id)
-    with pytest.raises(ValueError, match="Text 1 of 2, counted from 0, was rejected"):
+    with pytest.raises(ValueError, match="Text 2 of 2 was rejected"):
         memory.add_conversation([TALK[0], {"role": "user", "content": "I live in Oslo."}], session="c")

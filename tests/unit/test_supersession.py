@@ -522,3 +522,35 @@ def test_a_short_correction_is_of_the_turn_before(memory: Memory, clock: ManualC
 def test_a_turn_that_corrects_nothing_ends_nothing(memory: Memory, told: str, turn: str) -> None:
     memory.add_conversation([{"role": "user", "text": told}, {"role": "user", "text": turn}])
     assert not any(h.past for h in memory.search(told, 5)) and memory.search(told)[0].text == told
+
+
+@pytest.mark.parametrize(("told", "ended"), [
+    ("I live in Busan. The flight is at 5pm.", [True, False]),  # *the flight* alone does not say whose it is
+    ("I live in Busan. My flight is at 5pm.", [True, True]), ("I live in Busan. She works at Acme.", [True, False])])
+def test_a_subject_taken_from_an_older_fact_keeps_that_memory_alone_current(memory: Memory, told: str, ended: list[bool]) -> None:
+    older = [memory.write(text).id for text in ("I live in Seoul.", "My flight is at 3pm.")]
+    memory.write(told)
+    assert [memory.get(id).valid_to is not None for id in older] == ended
+
+
+def test_a_memory_that_is_ended_by_a_borrowed_subject_too_stays_current(memory: Memory) -> None:
+    older = memory.write("I live in Seoul. My flight is at 3pm.")
+    memory.write("I live in Busan. The flight is at 5pm.")
+    assert memory.get(older.id).valid_to is None
+
+
+def test_an_explanation_gives_the_rank_that_a_search_shows_and_says_what_answers_nothing(memory: Memory) -> None:
+    turns = ["The party is for 30 guests.", "How many guests for the party?", "The party guests eat at six."]
+    _, asks, _ = memory.add_conversation([{"role": ("user", "assistant")[n % 2], "text": text} for n, text in enumerate(turns)])
+    hits = memory.search("party guests")
+    assert len(hits) == 2 and [memory.explain("party guests", h.id).rank for h in hits] == [1, 2]
+    why = memory.explain("party guests", asks.id)
+    assert why.rank is None and why.held_back_by == ("answers nothing",) and "asks back" in why.verdict
+
+
+def test_an_explanation_searches_no_deeper_than_it_ranks(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory.write_many([f"A note about boats, number {n}." for n in range(1_500)])
+    asked, search = list[int](), memory.searcher.search
+    monkeypatch.setattr(memory.searcher, "search", lambda request, k: asked.append(k) or search(request, k))
+    ranks = [memory.explain("boats", m.id).rank for m in memory.list(k=1_500)[::300]]
+    assert max(asked) < 1_010 and max(r or 0 for r in ranks) > 100
