@@ -111,7 +111,7 @@ def relevances(index: NamespaceIndex,          # index that was searched
 
 # %% ../../nbs/30_search/12_explainer.ipynb #56027737
 FLOOR = 0.16  # probability below which the best hit counts as no answer
-MIXED_FLOOR = 0.14  # the same in a store that holds both Korean and Latin script
+MIXED_FLOOR = 0.09  # the same in a store that holds both Korean and Latin script: at .14, answers in the other language are lost
 
 # %% ../../nbs/30_search/12_explainer.ipynb #376fef8c
 def relevance_floor(index: NamespaceIndex,  # index that was searched

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.text import split_sentences
-from ..core.text.normal_form import LazyPattern, compose_hangul
+from ..core.text.normal_form import LazyPattern, compose_hangul, normal_form
 
 # %% ../../nbs/30_search/01_query_features.ipynb #68664f25
 _MONTHS = ("january", "february", "march", "april", "may", "june",
@@ -219,7 +219,9 @@ _IDENTIFIER = LazyPattern(
 def identifiers_in(query: str,            # question, in English or Korean
                    ) -> tuple[str, ...]:  # as they are written; years are left out
     "Return the numbers and codes by which a question names a thing: the 4471 of *order 4471*, *KE652*, the 915 of 915호."
-    found = [m[m.lastgroup or 0] for m in _IDENTIFIER.finditer(query)] if _DIGITS.search(query) else []
+    if _DIGITS.search(query) is None:
+        return ()
+    found = [m[m.lastgroup or 0] for m in _IDENTIFIER.finditer(normal_form("NFKC", query))]  # as texts are read
     if len(found) > MOST_NAMED:
         return ()
     return tuple(name for name in found if not (len(name) == 4 and name[:2] in ("19", "20") and name.isdigit()))

@@ -487,7 +487,7 @@ MISTAKES: list[tuple[str, int, str, bytes, Callable[[Path], None] | None]] = [
     ("tokens add --right all", 2, "'all' is not one of", b"", None),
     ("tokens add -n ' '", 1, "namespace", b"", None),
     ("tokens add --expires 2020-01-01", 1, "is past", b"", None),
-    ("tokens add --expires soon", 1, "not ISO 8601", b"", None),
+    ("tokens add --expires soon", 1, "can't be read", b"", None),
     ("tokens rotate nobody", 1, "no token 'nobody'", b"", None),
     ("tokens rotate 5e5e5e5e --grace long", 1, "span of time 'long'", b"", None),
     ("tokens list --token-file turns.jsonl", 1, "Line 1 of the token file", b"", None),

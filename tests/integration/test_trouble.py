@@ -85,7 +85,9 @@ def refused(kind: type[RlmError], act: Callable[[], Any], *said: str) -> RlmErro
 def run(script: str, *arguments: object, nobody: bool = False) -> Any:
     "Run a script in a process of its own, as another user if need be; what it printed last, read as JSON."
     drop = "os.setgid(65534); os.setuid(65534)\n" if nobody else ""
-    start = f"import json, os, sys\nfrom rlm import Memory\nfrom rlm.core.errors import RlmError\n{drop}"
+    begin = "import json, os, statistics, subprocess, sys, tqdm"  # before: another user may not read Python's library
+    start = f"{begin}\nfrom rlm import Memory\nfrom rlm.core.errors import RlmError\n"
+    start += drop
     done = subprocess.run([sys.executable, "-c", start + textwrap.dedent(script), *map(str, arguments)], capture_output=True, text=True,
                           timeout=120, cwd="/")
     assert done.returncode == 0, done.stderr

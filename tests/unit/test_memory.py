@@ -923,7 +923,7 @@ def test_what_a_tool_answers_is_kept_and_not_taken_for_what_was_said() -> None:
 
 @pytest.mark.parametrize("how", [{}, {"slot": "A"}], ids=str)
 def test_of_many_equal_memories_only_those_that_are_returned_are_read(how: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    read, table = list[int](), MemoryTable.records
+    read, table = list[int](), MemoryTable.records_with_ends
 
     def counted(self: MemoryTable, seqs: Sequence[int]) -> dict[int, Any]:
         read.append(len(seqs))
@@ -931,7 +931,7 @@ def test_of_many_equal_memories_only_those_that_are_returned_are_read(how: dict[
     with Memory(":memory:", embedder="none") as memory:
         memory.write_many([{"text": "The same old note.", "id": f"m{(i * 7) % 500:03}"} for i in range(500)])
         memory.write("A new note.", id="z")
-        monkeypatch.setattr(MemoryTable, "records", counted)
+        monkeypatch.setattr(MemoryTable, "records_with_ends", counted)
         hits = memory.search("new note", 4, **how)
         assert [h.id for h in hits] == ["z", "m000", "m001", "m002"] and max(read) <= 4 + TIES
         assert [h.id for h in memory.recall("new note", 4)] == [h.id for h in hits] and max(read) <= 4 + TIES

@@ -1,4 +1,6 @@
 "A question that names a person is answered by what is about that person, whether they said it or it names them."
+from collections.abc import Iterator
+
 import pytest
 
 from rlm import Memory
@@ -29,15 +31,15 @@ NOT_HELD = {"민아는 어떤 차를 몰아?", "What is Mina's profession?"}  # 
 
 
 @pytest.fixture(scope="module")
-def people() -> Memory:
+def people() -> Iterator[Memory]:
     pytest.importorskip("onnxruntime", reason="needs e5: pip install 'rlm[e5]'")
-    memory = Memory(":memory:", embedder=choose_embedder("e5"))
-    for session, turns in CHATS.items():
-        told = [{"id": f"{who} {n}", "speaker": who, "text": text} for n, (who, text) in enumerate(turns)]
-        memory.add_conversation(told, session=session)
-    for name, text in FACTS.items():
-        memory.write(text, id=name)
-    return memory
+    with Memory(":memory:", embedder=choose_embedder("e5")) as memory:
+        for session, turns in CHATS.items():
+            told = [{"id": f"{who} {n}", "speaker": who, "text": text} for n, (who, text) in enumerate(turns)]
+            memory.add_conversation(told, session=session)
+        for name, text in FACTS.items():
+            memory.write(text, id=name)
+        yield memory
 
 
 @pytest.mark.parametrize("question", ASKED)

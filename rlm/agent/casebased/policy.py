@@ -260,11 +260,11 @@ def next_move(messages: Sequence[Message],  # messages of a run
         raise ModelError("The habit model can't read texts; it only follows strategies.", "Name a language model, such as openai:NAME.")
     if "\n- search_entity(" not in messages[0].content:
         return unknown("no ontology", task)
-    if _CHANGE_REQUEST.search(task):
-        return unknown("read only", task)
     turns = _turns_in(messages)
     if not turns:
         return _block("Which terms does the question name?", lookup_code(mentions_in(task)))
+    if _CHANGE_REQUEST.search(task):
+        return unknown("read only", task)
     names = link_entities(task, turns[0][1], _own_names(context))
     memories = read_layer(context, "memories")
     if "\n- find_terms(" in messages[0].content and (code := compose(names, _own_names(context))):
