@@ -57,6 +57,11 @@ def labelled(folder: Path,   # folder of the labelled sets
         raise InvalidInput(f"The file {str(path)!r} holds no labelled lines ({e}).", "A line is an object, as the data sheet says.") from e
     return [line for line in found if line["language"] == language and line.get("split", split) == split]
 
+
+def _part(lines: list[dict[str, Any]], every: int) -> list[dict[str, Any]]:
+    "Return each `every`-th line, where enough are left to hold each label."
+    return lines[::every] if len(lines) >= 20 * every else lines
+
 # %% ../../nbs/95_bench/28_companion.ipynb #0985f564
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)  # budgets, as shares of the tokens of one life: some 1,300
 POOLED_SHARES = (0.01, 0.02, 0.05, 0.1)  # the same of all lives of a language in one store: some 15,000
@@ -248,7 +253,7 @@ def _decision_rows(folder: Path,  # folder of the labelled sets
     "Yield macro-F1 before and after feedback, and the lift; with a model, those of the enhanced policy too."
     for language in LANGUAGES:
         for where, name in (("later turns, ", "turns_late"), ("", "turns")):
-            turns = labelled(folder, name, language, split)[::every]
+            turns = _part(labelled(folder, name, language, split), every)
             votes = None if isinstance(model, str) else _model_of(turns, model)
             for arm, judge in {", patterns alone": None, "": votes}.items():
                 made = decide_all(MemoryPolicy(model=judge), turns)
@@ -276,7 +281,7 @@ def _retirement_rows(folder: Path,  # folder of the labelled sets
                      ) -> Iterator[Row]:
     "Yield how often the first of two sentences that do not contradict each other was ended by the second."
     for language in LANGUAGES:
-        pairs, ended = labelled(folder, "nonconflicts", language, split)[::every], 0
+        pairs, ended = _part(labelled(folder, "nonconflicts", language, split), every), 0
         for pair in pairs:
             with Memory(":memory:", embedder="none") as memory:
                 first = memory.write(pair["a"])
@@ -292,7 +297,7 @@ def _merge_rows(folder: Path,                    # folder of the labelled sets
     "Yield false merges and duplicates found, by the rules, by the rules with the cosine, and by the cosine alone."
     now = SystemClock().now()
     for language in LANGUAGES:
-        pairs = labelled(folder, "merges", language, "dev")[::every]
+        pairs = _part(labelled(folder, "merges", language, "dev"), every)
         same = [bool(same_things(new_record(p["a"], now), new_record(p["b"], now))) for p in pairs]
         near = same if isinstance(model, str) else [
             cosine(*(model.embed([p[side]], "passage").astype(np.float16) for side in "ab")) >= SAME for p in pairs]
