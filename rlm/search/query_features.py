@@ -275,14 +275,14 @@ _THIRD_SCRIPT = LazyPattern(r"[^\W\d_a-zA-ZÀ-ɏ가-힣ㄱ-ㆎ]")
 
 
 @lru_cache(1)
-def _attribute_patterns() -> tuple[re.Pattern[str], dict[str, tuple[re.Pattern[str], ...]]]:
+def _attribute_patterns() -> tuple[LazyPattern, dict[str, tuple[LazyPattern, ...]]]:
     "The pattern of all names of attributes; and of each: a question for it, in two languages; a text that may tell it; its owner, in two."
     asked = {name: _NAMED.format("when|when['’]?s|what (?:date|day|month)" if name == "birthday" else _ASKS_WHAT, english) + _OF
              for name, (english, _, _) in _ATTRIBUTES.items()}
-    each = {name: tuple(re.compile(p, re.I) for p in (
+    each = {name: tuple(LazyPattern(p, re.I) for p in (
         asked[name], f"(?:{korean}){_ASKS_WHAT_KOREAN}", rf"\b(?:{english})\b|{korean}|{value}", _OWNER.format(english),
         _OWNER_KOREAN.format(korean))) for name, (english, korean, value) in _ATTRIBUTES.items()}
-    return re.compile("|".join(f"(?P<{name}>{english}|{korean})" for name, (english, korean, _) in _ATTRIBUTES.items()), re.I), each
+    return LazyPattern("|".join(f"(?P<{name}>{english}|{korean})" for name, (english, korean, _) in _ATTRIBUTES.items()), re.I), each
 
 
 def asked_attribute(query: str,  # question, in English or Korean
