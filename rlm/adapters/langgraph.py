@@ -120,8 +120,7 @@ class LangGraphStore(BaseStore):
         "Remove the items below a path out of the store for good, with their history. Raises `InvalidInput`, `StoreError`."
         if isinstance(prefix, str) or not prefix:
             raise InvalidInput(f"The prefix is {prefix!r}.", 'Give its labels, such as ("users", "mina").')
-        sql = "SELECT DISTINCT id FROM memory_history WHERE namespace = ? AND tags_json LIKE ? ORDER BY id"
-        gone = [id for (id,) in self.memory.backend.db.query(sql, (self.memory.ctx.namespace, f'%"{prefix_tag(prefix)}"%'))]
+        gone = self.memory.backend.memories.ids_tagged(self.memory.ctx.namespace, prefix_tag(prefix))
         return self.memory.delete(gone, erase=True) if gone else 0
 
     def _read(self, op: Op) -> Result:

@@ -365,7 +365,7 @@ class Memory:
 
         A program may send its whole history, or the last part of it, each time: turns that the session ends with already are not stored
         again, and are returned as they are."""
-        return self.writer.add_turns(turns, session, common)
+        return self.writer.insert_turns(self.writer.prepare_turns(turns, session, common))
 
     def get(self,
             id: str,            # id of a memory

@@ -175,16 +175,13 @@ class MemoryWriter:
                 raise InvalidInput(said, e.hint) from None
         return records
 
-    def add_turns(self,
-                  turns: Iterable[Any],       # turns of one conversation, in order
-                  session: str | None,        # conversation that is continued; None: a new one
-                  common: Mapping[str, Any],  # fields of every turn that does not set them itself
-                  ) -> list[MemoryRecord]:
-        "Store the turns that the conversation does not have yet, and return all of them. Raises `InvalidInput`, naming the turn."
-        records = self.prepare_turns(turns, session, common)
-        if session is None or len(records) < 2:
-            return self.insert(records, len(records) or 1)
-        where = Filters.read(status="any", session=session)
+    def insert_turns(self,
+                     records: Sequence[MemoryRecord],  # prepared turns of one conversation, in order
+                     ) -> list[MemoryRecord]:
+        "Store the turns that their conversation does not have yet, in one transaction, and return all of them. Raises `StoreError`."
+        if len(records) < 2:
+            return self.insert(records, 1)
+        where = Filters.read(status="any", session=records[0].session)
         stored = self.storage.find(self.namespace, where, max(2, len(records) + 1))[::-1]
         resent, known = count_resent(records, stored), dict[str, MemoryRecord]()
         for record in reversed(records[:resent]):  # what was deleted since is in the list alone

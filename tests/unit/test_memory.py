@@ -974,3 +974,15 @@ def test_an_error_at_the_end_leaves_no_file_open(part: str, tmp_path: Path, monk
 def test_the_strategies_of_a_memory_are_one_object() -> None:
     with Memory(":memory:", embedder="none") as memory:
         assert memory.strategies is memory.strategies
+
+
+def test_a_beginning_names_a_memory_whose_id_the_store_made_and_no_other() -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        made = memory.write("green tea")
+        memory.write("a tin", id="cafe-1")
+        assert memory.get(made.id[:4]).id == made.id
+        for act in (memory.get, memory.delete, memory.history):
+            with pytest.raises(NotFound):
+                act("cafe")
+        memory.delete(made.id[:4])
+        assert [r.id for r in memory.list()] == ["cafe-1"]

@@ -50,7 +50,7 @@ STORE_PROBLEMS: dict[type[RlmError], tuple[int, str, str]] = {  # error of the s
     StoreBusy: (503, "Another process is writing to the store; nothing was stored.", "Send it again a little later."),
     StoreClash: (409, "An id is taken, or a memory that is named is not there; nothing was stored.", ""),
     StoreReadOnly: (403, "The store can only be read.", "Whoever runs the server can let it write to the store's file and folder."),
-    SettingsError: (500, "The server's settings or tokens can't be read.", "Whoever runs the server finds the reason in its log."),
+    SettingsError: (500, "The server's settings or tokens can't be read.", "The reason is in the log of the server, for its operator."),
     StoreFull: (507, "Nothing was stored.", "Make room on the server's disk, then send it again; what is stored can be read.")}
 
 

@@ -236,6 +236,14 @@ class MemoryTable:
         sql = f"SELECT {MEMORY_FIELDS}, m.tags_json FROM memory_history m WHERE m.namespace = ? AND m.id = ? ORDER BY m.version"
         return [to_record(row) for row in self.db.query(sql, (namespace, memory_id))]
 
+    def ids_tagged(self,
+                   namespace: str,  # the partition
+                   tag: str,        # a tag, exactly
+                   ) -> list[str]:  # in their order
+        "Return the ids of the memories of which any version that is kept has a tag, deleted ones included."
+        rows = self.db.query("SELECT DISTINCT id, tags_json FROM memory_history WHERE namespace = ? ORDER BY id", (namespace,))
+        return list(dict.fromkeys(id for id, tags in rows if tag in json.loads(tags)))
+
     def latest(self,
                ids: Sequence[str],  # ids of memories, present or deleted
                namespace: str,      # their partition
@@ -363,11 +371,13 @@ class MemoryTable:
                  namespace: str,  # the partition
                  id: object,      # id of a memory, as a caller gave it, or the beginning by which a block tells it
                  ) -> str:        # whole id, of a memory that is there or was, else the given one
-        "Return the id that a caller means. A whole id comes first. Raises `NotFound`, and `InvalidInput` where several ids begin so."
+        """Return the id that a caller means. A whole id comes first; of an id that a caller chose, only the whole names a memory. Raises
+        `InvalidInput` where several ids begin so."""
         given = stored_id(id)
         if not SHORT_ID.fullmatch(given) or self.find_seq(namespace, given) is not None:
             return given
-        begin = [one for one, in self.db.query(_BEGIN, {"namespace": namespace, "low": given, "high": f"{given}g"})]
+        found = self.db.query(_BEGIN, {"namespace": namespace, "low": given, "high": f"{given}g"})
+        begin = [one for one, in found if one == given or _MADE_ID.fullmatch(one)]
         if len(begin) > 1 and given not in begin:
             raise InvalidInput(f"{len(begin)} ids begin with {given!r}: {', '.join(begin[:4])}.", "Give the one that is meant, whole.")
         return begin[0] if len(begin) == 1 else given
