@@ -495,7 +495,7 @@ def test_a_token_file_that_others_may_read_from_now_on_shuts_all_out_and_health_
         assert client.get("/health").json() == {"live": True, "ready": True}
         book.path.chmod(0o644)
         refused = client.get("/v1/timeline")
-        assert refused.status_code == 500 and "in its log" in problem(refused)["hint"] and str(book.path) not in refused.text
+        assert refused.status_code == 500 and "log of the server" in problem(refused)["hint"] and str(book.path) not in refused.text
         assert client.get("/health").status_code == 503
         book.path.chmod(0o600)
         assert client.get("/health").status_code == client.get("/v1/timeline").status_code == 200
