@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..core.errors import InvalidInput
-from .adjacency import Adjacency, Walk
+from .adjacency import Adjacency
+from .graph_walk import Walk
 from .anchors import BEAM, AnchorChoice, AnchorManager
 from .graph import GraphIndex
 from .local_kernel import MARGIN, LocalKernel, SlotBuffers, cue_bound, is_conclusive, slot_buffers, tail_bound

@@ -21,8 +21,9 @@ import numpy as np
 
 from ..core.clock import Clock, SystemClock
 from ..core.errors import InvalidInput, StoreError
-from .adjacency import Adjacency, Fit, LinkWeights, Walk, add_links, build_adjacency, compacted, merged_neighbors, replace_rows
-from .adjacency import unique_links, walk
+from .adjacency import Adjacency, LinkWeights, add_links, build_adjacency, compacted, merged_neighbors, replace_rows
+from .adjacency import unique_links
+from .graph_walk import Fit, Walk, walk
 from .graph_builder import BuildReport, build_graph
 from ..search.arrays import Arrays, index_path, read_index, write_index
 from ..store.records import Event, read_confidence

@@ -25,10 +25,11 @@ from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound, StoreBusy
 from rlm.recall import anchors as anchors_module
 from rlm.recall import graph_builder as module
-from rlm.recall.adjacency import LinkWeights, build_adjacency, calibrated_similarity, unique_links, walk
+from rlm.recall.adjacency import LinkWeights, build_adjacency, calibrated_similarity, unique_links
 from rlm.recall.anchoring import AnchoredSearcher, AnchoredWriter
 from rlm.recall.anchors import HYSTERESIS, PATIENCE, RATE, AnchorManager
 from rlm.recall.graph import GraphIndex
+from rlm.recall.graph_walk import walk
 from rlm.recall.snapshots import GraphImport, export_anchors, export_graph, import_anchors, import_graph, read_file
 from rlm.service.http.telemetry import AnchorCollector, AnchorCounters
 from rlm.store.embedding_model import unit

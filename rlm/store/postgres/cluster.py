@@ -19,6 +19,7 @@ from ...core.errors import InvalidInput, NotFound, StoreError
 from ...core.files import hidden_password
 from ..sqlite.fulltext import namespace_key
 from ..sqlite.threads import THREAD_TABLES
+from .errors import connection_error, explain_server_error
 from .schema import SCHEMA, STORE_LOCK
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ def instance_connection(url: str,             # address of an instance
     "Yield a connection that sees the whole store of an instance. Raises `StoreError`."
     import psycopg
 
-    from .database import CONNECT_SECONDS, connection_error, explain_server_error
+    from .database import CONNECT_SECONDS
     try:
         opened = psycopg.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS)
     except psycopg.Error as e:

@@ -1,4 +1,4 @@
-"""A store in a PostgreSQL database: connections, transactions that wait their turn, and errors that a person can act on."""
+"""A store in a PostgreSQL database: connections, and transactions that wait their turn."""
 
 import copy
 import logging
@@ -16,11 +16,7 @@ from weakref import WeakKeyDictionary
 
 from ...core.errors import (
     MissingExtra,
-    StoreBusy,
-    StoreClash,
-    StoreCorrupt,
     StoreError,
-    StoreFull,
     StoreMoved,
     StoreReadOnly,
 )
@@ -30,7 +26,9 @@ from ..sqlite.fulltext import namespace_key
 from ..sqlite.schema import Migration
 from .dialect import translated
 from .cluster import MOST_INSTANCES, ClusterPlace, address_of, located
-from .schema import MOVED, POSTGRES_MIGRATIONS, SCHEMA, STORE_LOCK, configure, grants, prepare
+from .errors import connection_error, explain_server_error, is_lost, moved_error
+from .leases import take_lease
+from .schema import POSTGRES_MIGRATIONS, SCHEMA, STORE_LOCK, configure, grants, prepare
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -50,7 +48,6 @@ _GENERATION: Question = ("SELECT n FROM current_generation", ())
 _CAUGHT = "INSERT INTO memories ("  # the one statement whose refusal is caught inside its transaction
 _WRITES = ("INSERT", "UPDATE", "DELETE")
 _PLAIN_INSERT = re.compile(r"(?s)(INSERT INTO [^%]+ VALUES )(\((?:%s(?:, )?)+\))$")  # many rows of it are one statement
-_NOTHING_STORED = "nothing of this write was stored"
 
 
 class ThreadState:
@@ -194,74 +191,6 @@ def _rows(cursor: Any) -> list[tuple[Any, ...]]:
     return cursor.fetchall() if cursor.pgresult.nfields else []
 
 
-def _is_lost(error: BaseException | None) -> bool:
-    "Whether a connection broke, or the server says that it is stopping or starting."
-    import psycopg
-    from psycopg_pool import PoolClosed, PoolTimeout
-    return isinstance(error, psycopg.OperationalError) and not isinstance(error, PoolClosed | PoolTimeout) and (
-        error.sqlstate is None or error.sqlstate.startswith("57P"))
-
-
-def moved_error(place: str,  # address of the instance that was asked, without a password
-                said: str,   # message that names the instance to which the namespace went
-                ) -> StoreMoved:
-    "Return the error of a namespace that went to another instance."
-    return StoreMoved(f"The namespace is no longer in {place!r}: {said}.",
-                      f"Open the store again, and it is found there; {_NOTHING_STORED}.")
-
-
-def explain_server_error(error: Exception,  # error that psycopg raised
-                         place: str,        # address of the store, without a password
-                         ) -> StoreError:
-    "Return our error for one of psycopg's, by its SQLSTATE."
-    import psycopg
-    from psycopg import errors
-    from psycopg_pool import PoolClosed, PoolTimeout
-    said = str(error).splitlines()[0] if str(error) else type(error).__name__
-    if isinstance(error, PoolClosed):
-        return StoreError(f"The store {place!r} is closed.", "Open it again.")
-    if isinstance(error, PoolTimeout):
-        return StoreBusy(f"No connection to {place!r} became free.", "Is the server up? If so, let fewer threads use the store at once.")
-    if getattr(error, "sqlstate", None) == MOVED:
-        return moved_error(place, said)
-    if isinstance(error, errors.QueryCanceled):
-        return StoreBusy(f"The server of {place!r} ended a statement that took too long ({said}).",
-                         f"Raise statement_timeout of the role or the database, or ask for less; {_NOTHING_STORED}.")
-    if isinstance(error, errors.LockNotAvailable | errors.DeadlockDetected | errors.SerializationFailure):
-        return StoreBusy(f"The store {place!r} is being written by another process.",
-                         f"Try again, or raise the setting busy_timeout_s; {_NOTHING_STORED}.")
-    if isinstance(error, errors.IntegrityError):
-        return StoreClash(f"The store {place!r} refused contradictory rows.", "Nothing was stored.")
-    if isinstance(error, errors.DiskFull | errors.OutOfMemory):
-        return StoreFull(f"The server of {place!r} has no room left.", f"Free some space there, then try again; {_NOTHING_STORED}.")
-    if isinstance(error, errors.ReadOnlySqlTransaction):
-        return StoreReadOnly(f"The store {place!r} is read-only.", "Connect to the primary server, or open the store to read it.")
-    if isinstance(error, errors.InsufficientPrivilege):
-        return StoreError(f"The role of {place!r} has not the rights for that ({said}).",
-                          "Let the owner give it them, before its first use too: rlm db init postgresql://OWNER@HOST/DATABASE --role ROLE")
-    if isinstance(error, errors.UndefinedObject):
-        return StoreError(f"The server of {place!r} does not know that ({said}).", "Make it first: docs/postgresql.md has the statements.")
-    if isinstance(error, errors.UndefinedTable | errors.UndefinedColumn | errors.UndefinedFunction):
-        return StoreCorrupt(f"The store {place!r} lacks a part of its tables ({said}).", "Restore a backup of the database.")
-    if isinstance(error, errors.DataError):
-        return StoreError(f"The store {place!r} can't hold such a value ({said}).", "PostgreSQL takes no NUL character in a text.")
-    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
-        return StoreError(f"The connection to {place!r} failed ({said}).", "Is the server up? A write that was under way was not "
-                          "acknowledged: read before you repeat it. The next call connects again.")
-    return StoreError(f"The store {place!r} could not do that ({said}).", "See the message of PostgreSQL.")
-
-
-def connection_error(error: Exception,  # error that psycopg raised when it connected
-                     url: str,          # address of the store
-                     ) -> StoreError:
-    "Return our error for a connection that could not be made."
-    found = explain_server_error(error, hidden_password(url))
-    answers = "FATAL" in str(error)
-    right = "Are role, password and database right?" if answers else "Is the server up, and is the address right?"
-    found.hint = f"{right} Nothing was done."
-    return found
-
-
 class StatementPipeline:
     """Sends the statements of a thread: each that somebody waits for in a message, those that nobody waits for along with the next one.
     A connection sees one namespace; the settings go along when it saw another one."""
@@ -377,7 +306,7 @@ class StatementPipeline:
                 pool.putconn(connection)
                 if not isinstance(e, psycopg.Error):
                     raise
-                if not (again and _is_lost(e)):
+                if not (again and is_lost(e)):
                     raise explain_server_error(e, self.path) from e
                 pool.check()
         raise AssertionError("unreachable")
@@ -540,25 +469,11 @@ class PostgresDatabase:
         other.namespace = namespace
         return other
 
-    @contextmanager
     def lease(self,
               task: str,  # name of a piece of background work
-              ) -> Iterator[bool]:
-        """Hold a piece of background work until the end of the block, outside of any transaction; False: another process has it. When a
-        process dies, the server takes its lease back."""
-        import psycopg
-        key, pool = "hashtextextended(%s || ' ' || current_schema(), 0)", self._server.pool
-        try:
-            with pool.connection() as connection:
-                found = connection.execute(f"SELECT pg_try_advisory_lock({key})".encode(), (f"rlm {task}",)).fetchone()
-                held = bool(found and found[0])
-                try:
-                    yield held
-                finally:
-                    if held and not connection.closed:
-                        connection.execute(f"SELECT pg_advisory_unlock({key})".encode(), (f"rlm {task}",))
-        except psycopg.Error as e:
-            raise explain_server_error(e, self.path) from e
+              ) -> AbstractContextManager[bool]:
+        "Hold a piece of background work until the end of the block, outside of any transaction. False: another process has it."
+        return take_lease(self._server.pool, task, self.path)
 
     def grant(self,
               role: str,  # a role of the server that owns nothing
@@ -630,7 +545,7 @@ class PostgresDatabase:
         try:
             return self._ask(state, statement, values)
         except StoreError as e:
-            if state.connection is not None or not statement.lstrip().startswith("SELECT") or not _is_lost(e.__cause__):
+            if state.connection is not None or not statement.lstrip().startswith("SELECT") or not is_lost(e.__cause__):
                 raise
             self._server.pool.check()  # the server was away: connections that broke meanwhile are replaced, and a question is asked again
             return self._ask(state, statement, values)

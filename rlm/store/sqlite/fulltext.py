@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 
 from ...core.errors import StoreCorrupt
 from ...core.text import TOKENISER_VERSION, tokens
-from ..filters import Filters
+from ..filters import Filters, filter_conditions
 from ..records import MemoryRecord
 from .connection import unreadable
-from .memories import MEMORY_FIELDS, conditions, documents_source, to_record
+from .memories import MEMORY_FIELDS, documents_source, to_record
 from .schema import COUNTED
 from ..protocols import TEXT_COLUMNS, Database, Match, TermStatistics, Weights, rarest
 
@@ -421,7 +421,7 @@ class FullTextIndex:
               weights: Weights,      # factors of the columns
               ) -> list[Match]:
         "Return the best `k` by BM25 among those that pass the filters; ties by id."
-        where, values = conditions(filters, namespace)
+        where, values = filter_conditions(filters, namespace)
         table = documents_source(filters.as_of)
         with self.db.snapshot():
             stats = term_statistics(self.db, terms, namespace)
