@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from functools import cache
 
 from ..core.text.normal_form import LazyPattern
-from .statement import POSSESSION, Statement, SyllablePattern, korean_wordings, language_data, normal_value, relation_of
+from .statement import MOVED, POSSESSION, Statement, SyllablePattern, korean_wordings, language_data, normal_value, relation_of
 
 # %% ../../nbs/85_companion/03_korean.ipynb #ea472358
 _DAY = r"(?:(?:다음|이번) ?주 )?[월화수목금토일]요일|(?:\d+월 ?)?\d+일(?: [월화수목금토일]요일)?|\d+월|내일|모레"
 _HOUR = (r"(?:(?:오전|오후|아침|저녁|밤) ?)?(?:\d{1,2}|한|두|세|네|다섯|여섯|일곱|여덟|아홉|열|열한|열두) ?시"
          r"(?: ?\d{1,2}분| ?반)?")
-_MOMENT = LazyPattern(rf"(?:{_DAY})(?: (?:{_HOUR}))?|{_HOUR}")
+MOMENT = LazyPattern(rf"(?:{_DAY})(?: (?:{_HOUR}|아침|점심|저녁|오전|오후|밤))?|{_HOUR}")
 
 
 _TITLE = "(?:씨|선생|쌤|주임|대리|과장|차장|부장|팀장|실장|이사|상무|전무|사장|교수|원장|소장)님?"
-_LAST_MOMENT = LazyPattern(rf"(?:^| )(?P<m>{_MOMENT.pattern})$")
+_LAST_MOMENT = LazyPattern(rf"(?:^| )(?P<m>{MOMENT.pattern})$")
 
 
 @dataclass(frozen=True)
@@ -108,13 +108,13 @@ def particles() -> Particles:
             rf"(?P<r>{nouns}|{data['naming']}) (?=[^ ]*\d[^ ]*$|(?:A|B|O|AB)형|{_TITLE}(?:임|이야|입니다)?$)"),
         object_first=LazyPattern(rf"(?:(?:{data['degree']}) )*(?P<p>(?:[못안] ?(?:먹|마|피)|(?:먹|마[시셔신십]|끊었|별로))[^ ]*)"),
         near_first=LazyPattern(rf"(?:(?:{mine}) )?(?!(?:{data['pets']}) )(?P<s>{near})(?: (?=[^ ])|$)"),
-        booked=LazyPattern(rf"(?:(?P<a>(?:[^ ]+ )?[^ ]*(?:{data['events']})) )?(?P<v>{_MOMENT.pattern})(?:에|으로|로)? "
+        booked=LazyPattern(rf"(?:(?P<a>(?:[^ ]+ )?[^ ]*(?:{data['events']})) )?(?P<v>{MOMENT.pattern})(?:에|으로|로)? "
                           rf"(?P<r>(?:[^ ]+(?<!에) )?[^ ]*(?:{data['events']}))?(?:을|를|이|가)? ?"
                           r"(?:했|함|잡[았혔]|있|됐|해 ?[놨뒀])[가-힣]*"),
         event=LazyPattern(rf"(?P<s>(?:[^ ]+ ){{0,2}}?[^ ]*(?:{data['events']})) "
-                         rf"(?=(?:{_MOMENT.pattern})(?:이야|야|예요|이에요|입니다|임)$)|"
+                         rf"(?=(?:{MOMENT.pattern})(?:이야|야|예요|이에요|입니다|임)$)|"
                          rf"(?:(?:{_DAY})(?:에)? )?(?P<a>{data['appointments']}) "
-                         rf"(?=(?:{_MOMENT.pattern})(?:이야|야|예요|이에요|입니다|임)?$)"))
+                         rf"(?=(?:{MOMENT.pattern})(?:이야|야|예요|이에요|입니다|임)?$)"))
 
 
 _PARTS = LazyPattern(r"(?<=[가-힣])(?<=는데|은데|ㄴ데|지만|었고|았고|했고|다가|어서|아서|해서|하고|이고)\s*,?\s+(?=(?:지금|이제|"
@@ -130,7 +130,11 @@ _QUOTED = LazyPattern(r"[\"“”「『«]")
 
 _PAST = f"[{''.join(map(chr, range(0xAC14, 0xD7A4, 28)))}]"  # syllables that end in the consonant of the past: 했, 갔, 꿨
 _POSTPOSED = LazyPattern(rf"(?P<a>(?:.* )?)(?P<v>[가-힣]*(?:{_PAST}[어다]?요?|습니다|[합입]니다|[했었]음|함)) "
-                        rf"(?P<n>(?:{_MOMENT.pattern}|[가-힣A-Za-z]+)(?:으로|로|에서|에|을|를))")  # `이직했어요 카카오로`
+                        rf"(?P<n>(?:{MOMENT.pattern}|[가-힣A-Za-z]+)(?:으로|로|에서|에|을|를))")  # `이직했어요 카카오로`
+
+
+_CHANGE_TOLD = LazyPattern(  # a change that one is told of is none of somebody's claims: `목요일로 바뀌었대`
+    rf"((?:^| )(?:{MOMENT.pattern}|\d[\d,.]* ?만? ?원)(?:으)?로 (?:바뀌었|바꼈|옮겨졌|미뤄졌|연기됐|변경됐|당겨졌|올랐|내렸))대요?$")
 
 
 @cache
@@ -143,6 +147,8 @@ def clauses(sentence: str,  # one sentence
             ) -> Iterator[str]:
     "Yield the clauses of a sentence that states something; none of a question, quotation, guess or report."
     bare = " ".join(sentence.split()).rstrip(" .!~…。ㅋㅎㅠ^")
+    if bare.endswith(("대", "대요")):
+        bare = _CHANGE_TOLD.sub(r"\1어", bare)
     if bare.endswith(("로", "서", "에", "을", "를")) and (m := _POSTPOSED.fullmatch(bare)):
         bare = f"{m['a']}{m['n']} {m['v']}"
     p, notes = particles(), language_data("ko")["notes"]
@@ -252,9 +258,10 @@ _COPULA = LazyPattern(r"(?P<v>.+?)(?:이었고|이었어|였어|입니다|이에
     r"라고 해|으로 정했어|야|다|요|이라구|이라|지)$")
 _VERBAL = LazyPattern(r"(?:[았었했갔왔났됐컸렸겼꼈쳤졌뒀줬봤]|습니|합니|ㅂ니|한|인|는|린|운)(?:다|어|어요|음)$|(?:해|돼|워|아|어)요?$")
 _CHANGED = SyllablePattern.compile(r"(?:(?P<a>.+?)에서 )?(?P<v>.+?)(?:으로|로) ?(?:또 |다시 )?(?:바꿨|바꾸|바뀌|바뀐|변경|옮겼|옮겨|갈아탔|"
-    r"갈아탐|전환|교체|수정|미뤄|미뤘|연기|당겼|당겨|조정|올랐|올라|인상|내렸|내려|인하)")
+    r"갈아탐|전환|교체|수정|미뤄|미뤘|연기|당겼|당겨|조정|올랐|올라|올렸|올려|밀렸|인상|내렸|내려|인하)")
 _OBJECT_CHANGED = SyllablePattern.compile(r"(?P<r>(?:[^ ]+ ){0,2}?[^ ]+?)(?:을|를|이|가|은|는) (?:(?P<a>.+?)에서 )?(?P<v>.+?)(?:으로|"
-    r"로) ?(?:또 |다시 )?(?:바꿨|바꾸|바뀌|바뀐|변경|옮겼|교체|수정|미뤄|미뤘|연기|당겼|당겨|조정|올랐|올라|인상|내렸|내려|인하)")
+    r"로) ?(?:또 |다시 )?(?:바꿨|바꾸|바뀌|바뀐|변경|옮겼|교체|수정|미뤄|미뤘|연기|당겼|당겨|조정|올랐|올라|올렸|"
+    r"올려|밀렸|인상|내렸|내려|인하)")
 _PREFERS = SyllablePattern.compile(r"(?:(?P<w>.+?)보다(?:는)? )?(?P<v>.+?)(?:을|를|이|가)? ?(?:더 좋|선호)")
 _STOPPED = SyllablePattern.compile(r"(?P<v>.+?)(?:을|를|은|는)? ?(?:끊었|끊었어|끊기로|그만뒀|그만두(?!라|고|려|면|지)|관뒀|해지|탈퇴)")
 _PARTED_ALONE = SyllablePattern.compile(r"(?:[^ ]+(?:에서|에게|한테|께|에) )?(?:팔았|팔아 버렸)|"
@@ -324,19 +331,28 @@ def named_value(relation: str,   # a property that the topic names: `이름`, `�
     if relation_of(relation)[0] == "name" and (m := _NAME_HONOURED.fullmatch(predicate)):
         return m["v"]
     known = relation and (relation_of(relation)[0] != relation or particles().naming.fullmatch(relation))
-    plain = _MOMENT.fullmatch(predicate) or (known and not _VERB_FINAL.search(predicate))
+    plain = MOMENT.fullmatch(predicate) or (known and not _VERB_FINAL.search(predicate))
     return predicate if plain else None
 
 # %% ../../nbs/85_companion/03_korean.ipynb #28d7f056
+_PLACE = LazyPattern(r"^([^ ]+)(?:에서|에서는) ")
+_LANDLORD = LazyPattern(r"(?:집주인|주인|건물주|회사|학교|학원|병원|구청|관리실|관리사무소|사장님?)$")  # who sets what the speaker pays
+_SUM = LazyPattern(r"\d[\d,.]*(?: ?[만천백]+)? ?(?:원|퍼센트|%)?(?:씩)?")
+
+
 def _rescheduled(t: Topic, speaker: str, instead: tuple[str, ...]) -> Statement | None:
     "A statement that something has another value or moment now, named by the topic, by the object, or without a particle."
-    if t.subject == speaker and not t.relation and (m := _OBJECT_CHANGED.match(t.predicate)) and _MOMENT.fullmatch(m["v"]):
-        return Statement(m["r"], "time", m["v"], True, instead_of=(*instead, *([m["a"]] if m["a"] else [])))
+    if not t.relation and (m := _OBJECT_CHANGED.match(t.predicate)) and MOMENT.fullmatch(m["v"]) and (
+            t.subject == speaker or t.predicate[m.end("r")] in "을를"):
+        event, by = _PLACE.sub(r"\1 ", m["r"]), t.subject != speaker  # `치과에서 예약을` is `치과 예약`
+        return Statement(event, MOVED if by or event != m["r"] else "time", m["v"], True, instead_of=(*instead, *filter(None, [m["a"]])))
+    if not t.relation and _LANDLORD.search(t.subject) and (m := _OBJECT_CHANGED.match(t.predicate)) and _SUM.fullmatch(m["v"]):
+        return Statement(speaker, relation_of(m["r"])[0], m["v"], True, instead_of=(*instead, *filter(None, [m["a"]])))
     if t.subject == speaker and not t.relation and (m := particles().booked.fullmatch(t.predicate)) and (m["a"] or m["r"]):
         event = _event_name(m["a"] or m["r"])  # a lesson or a meeting may be one of several, and ends none before
         return Statement(event, "time", m["v"], bool(_APPOINTMENT.fullmatch(event)), instead_of=instead)
     m = _CHANGED.match(t.predicate)
-    if m is None or t.relation or (m["a"] and not _MOMENT.fullmatch(m["v"])):
+    if m is None or t.relation or (m["a"] and not MOMENT.fullmatch(m["v"])):
         return None
     instead = (*instead, m["a"]) if m["a"] else instead
     named, _, value = m["v"].rpartition(" ") if t.subject == speaker else (t.subject, "", m["v"])
@@ -347,7 +363,7 @@ def _rescheduled(t: Topic, speaker: str, instead: tuple[str, ...]) -> Statement 
     whole = f"{named} {value}" if t.subject == speaker else m["v"]
     if late := _LAST_MOMENT.search(whole):  # `하은이 수업 일요일로`: `이` is no particle; `회의 화요일 11시로`
         named, value = (whole[:late.start()] if t.subject == speaker else f"{t.subject} {whole[:late.start()]}").strip(), late["m"]
-    if _MOMENT.fullmatch(value):
+    if MOMENT.fullmatch(value):
         return Statement(named, "time", value, True, instead_of=instead)
     if m := particles().property_of.fullmatch(named):  # `강아지 이름 초코로`
         return Statement(f"{speaker}'s {near_names()[m['s']]}", relation_of(m["r"])[0], value, True, instead_of=instead)
@@ -376,7 +392,7 @@ def _named(t: Topic, speaker: str, value: str, instead: tuple[str, ...]) -> Stat
         if t.predicate != value and _CALLED.fullmatch(t.predicate) and _PERSON.fullmatch(value):
             return Statement(speaker, "name", value, True, instead_of=instead)
         return Statement(speaker, "occupation", value, True, instead_of=instead) if particles().profession.fullmatch(value) else None
-    if _MOMENT.fullmatch(value):
+    if MOMENT.fullmatch(value):
         return Statement(t.subject, "time", value, True, instead_of=instead)
     own = t.subject.removeprefix(f"{speaker}'s ")
     if particles().profession.fullmatch(value):  # there may be two friends: another profession alone ends nothing
@@ -394,14 +410,14 @@ _CANCELLED = SyllablePattern.compile(r"(?P<r>.*?(?:예약|약속|면접|미팅|�
 
 def _event_name(words: str) -> str:
     "The name of an event that a moment may precede: `금요일에 민지랑 약속` and `민지 약속` are one."
-    bare = re.sub(rf"^(?:(?:{_MOMENT.pattern})(?:에)? )+(?=[^ ])", "", words)
+    bare = re.sub(rf"^(?:(?:{MOMENT.pattern})(?:에)? )+(?=[^ ])", "", words)
     return re.sub(r"(?<=[가-힣]{2})(?:이랑|랑|하고|과|와)(?:의)? ", " ", bare)
 
 
 def _changed(t: Topic, speaker: str, instead: tuple[str, ...]) -> Statement | None:
     "A statement that a value was changed, given up or is preferred, or that what had a time is cancelled."
     if not t.relation and (m := _CANCELLED.match(t.predicate if t.subject == speaker else f"{t.subject} {t.predicate}")):
-        when = _MOMENT.match(m["r"])
+        when = MOMENT.match(m["r"])
         return Statement(_event_name(m["r"]), "time", when[0] if when else "", True, ended=True)
     if not t.relation and particles().naming.fullmatch(t.subject) and (m := _HAS.fullmatch(t.predicate)):
         return Statement(speaker, relation_of(t.subject)[0], m["v"], True, instead_of=instead)

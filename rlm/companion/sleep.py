@@ -222,7 +222,7 @@ class SleepCycle:
                  pairs: PairJudge | None = None,  # judges new memories beside older ones; None: patterns alone do
                  ) -> None:
         self.storage, self.namespace, self.clock, self.learners, self.curve, self.limit = storage, namespace, clock, learners, curve, limit
-        self.pairs, self.facts = pairs, FactKeeper(storage.facts, storage.memories)
+        self.pairs, self.facts = pairs, FactKeeper(storage.facts, storage.memories, storage.rejections)
 
     def nights(self) -> dict[str, dict[str, Any]]:
         "Return what the log says of each night, the oldest first: `began`, `ended` (None: it was cut short), `counts`."

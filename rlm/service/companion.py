@@ -24,7 +24,7 @@ from ..companion.policy import Situation, Vector, autonomous, explicit_reward, i
 from ..companion.supersession import DISPUTES, RejectedValue, at_each_detail, facts_of, refused_values, rejectable
 from ..companion.sleep import CHECKPOINT, SleepCycle, SleepReport, UndoReport, forgetting_curve
 from ..companion.statement import normal_value, relation_of
-from ..companion.fact_extraction import asked_relations
+from ..companion.fact_extraction import answered, asked_relations
 from ..core.clock import parse_time, to_iso
 from ..core.errors import InvalidInput, NotFound
 from ..core.guard import TrustState, guarded_value, screen, trust_of
@@ -403,6 +403,12 @@ class _ConversationReader:
         "Yield each sentence with the number of its turn, and why it is not to be noted."
         held = self.storage.memories.count(self.namespace, COUNTED)
         for n, turn in enumerate(turns):
+            asks = n and turns[n - 1].get("role") == "assistant" and turn.get("role") in (None, "user") and not unreadable(turn)
+            question, answer = str(turns[n - 1].get("text") or ""), str(turn.get("text") or "")
+            if asks and (stated := answered(question, answer, str(turn.get("speaker") or "user"))):
+                words = " ".join(f"{question} {answer}".split())
+                yield n, words, unsafe(words), {"facts": [{"subject": s.subject, "relation": s.relation, "value": s.value} for s in stated]}
+                continue
             for words, why in sentence_candidates(turn, self.policy, Situation(turn_position=n, memory_count=held)):
                 yield n, words, why, {}
 

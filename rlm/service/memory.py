@@ -117,7 +117,8 @@ class MemoryAdmin:
             return facts_of(record) if found is None or provenance != record.provenance else found
 
         def keep(tx: SQLWriter, stored: Sequence[MemoryRecord]) -> None:
-            FactKeeper(whole.facts, whole.memories).keep_all(tx, [(r, stated(r)) for r in stored if on], self.ctx.clock.now())
+            keeper = FactKeeper(whole.facts, whole.memories, whole.rejections)
+            keeper.keep_all(tx, [(r, stated(r)) for r in stored if on], self.ctx.clock.now())
         return keep
 
     def backup(self,

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from ..companion.pair_judge import AT_ONCE, PairJudge
-from ..companion.supersession import DISPUTES, FactKeeper, MemoryFacts, facts_of, refuse_rejected
+from ..companion.supersession import DISPUTES, FactKeeper, MemoryFacts, facts_of, may_answer, refuse_rejected
 from ..core.errors import InvalidInput, NotFound, VersionConflict
 from ..core.guard import BESIDE, LABELS, SCREENED, assigned, confirmed, guarded, guarded_label, reassigned
 from ..core.ids import canonical_json, new_id
@@ -131,7 +131,7 @@ class MemoryWriter:
         self.ctx, self.reader, self.graph, self.anchors = ctx, reader, graph, anchors
         self.storage, self.embeddings, self.namespace = ctx.storage, ctx.embeddings, ctx.namespace
         self.secrets, self.limit = ctx.settings.secrets, ctx.settings.max_text_chars
-        self.facts = FactKeeper(ctx.storage.facts, ctx.storage.memories)
+        self.facts = FactKeeper(ctx.storage.facts, ctx.storage.memories, ctx.storage.rejections)
         self.pairs = PairJudge(ctx.storage, ctx.search, ctx.clock, cache_folder(ctx.settings))
 
     def prepare(self,
@@ -223,9 +223,9 @@ class MemoryWriter:
 
     def _keep_facts(self, tx: SQLWriter, records: Sequence[MemoryRecord], found: Sequence[MemoryFacts]) -> list[MemoryRecord]:
         "Store what memories state, end what they contradict, and return them, those in their new version that have ended one another."
-        now, latest = max(r.updated_at for r in records), {r.seq: r for r in records}
+        now, latest, on = max(r.updated_at for r in records), {r.seq: r for r in records}, self.ctx.settings.supersede == "on"
         for record, stated in zip(records, found, strict=True):
-            for over in self.facts.keep(tx, record, stated, now) if stated.facts else ():
+            for over in self.facts.keep(tx, record, stated, now) if stated.facts or (on and may_answer(record)) else ():
                 if over.record.seq in latest:
                     latest[over.record.seq] = over.record
         return list(latest.values())

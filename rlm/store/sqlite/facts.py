@@ -148,6 +148,14 @@ class FactTable:
         sql = f"{_SELECT} WHERE f.namespace = ? AND {_CURRENT} ORDER BY f.seq DESC, f.place LIMIT {limit}"
         return [_fact(row) for row in self.db.query(sql, (namespace,))]
 
+    def times(self,
+              namespace: str,     # the partition
+              limit: int = RELATED,  # facts at most
+              ) -> list[Fact]:    # newest first
+        "Return the current facts that say when something is, that were stored last."
+        sql = f"{_SELECT} WHERE f.namespace = ? AND f.relation_key = 'time' AND {_CURRENT} ORDER BY f.seq DESC, f.place LIMIT {limit}"
+        return [_fact(row) for row in self.db.query(sql, (namespace,))]
+
     def ended_at(self,
                  namespace: str,    # the partition
                  subject_key: str,  # normal form of a subject
