@@ -220,7 +220,7 @@ class FactKeeper:
     def __init__(self,
                  facts: FactTable,       # the storage's facts
                  memories: MemoryTable,  # its memories
-                 rejections: RejectionTable,  # what a person has rejected, which no answer states
+                 rejections: RejectionTable,  # rejected values, which no answer states
                  ) -> None:
         self.facts, self.memories, self.rejections = facts, memories, rejections
 
