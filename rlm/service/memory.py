@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, ca
 from ..companion.composer import ContextBlock, TokenCounter, estimate_tokens
 from ..companion.supersession import FactKeeper, MemoryFacts, facts_of, rejection_of
 from ..core.settings import Settings, cache_folder
+from ..core.at_exit import close_at_exit
 from ..core.clock import Clock
 from ..core.errors import InvalidInput, NotFound, StoreError
 from ..core.text import valid_label
@@ -218,7 +219,8 @@ class Memory:
 
     A memory belongs to one namespace of one store and sees nothing else. Threads and asyncio tasks may share it; so may processes,
     each with its own. Each method has a twin for asyncio, `awrite` for `write`, that runs it in a thread. More is behind `anchors`,
-    `graph`, `attention`, `companion`, `rules`, `strategies` and `admin`. A wrong argument raises `InvalidInput`, and nothing was done."""
+    `graph`, `attention`, `companion`, `rules`, `strategies` and `admin`. A wrong argument raises `InvalidInput`, and nothing was done.
+    `with Memory(…)` or `close` releases the file; what is still open when the program ends is closed then."""
 
     def __init__(self,
                  path: "str | Path | None" = None,    # file, or https://… with token=; None: the setting db_path; ':memory:' vanishes
@@ -252,6 +254,8 @@ class Memory:
         self._companion: Companion | None = None
         self._strategies: SQLiteStrategyStore | None = None
         self._lock = threading.Lock()  # held while attention, the companion, the rules or the strategies are opened
+        if context is None:
+            close_at_exit(self)
 
     def __new__(cls, path: "str | Path | None" = None, *args: Any, **fields: Any) -> Self:
         "Return a memory of a file; for the address of a server the one behind it, as `rlm.connect` does."

@@ -12,6 +12,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping
 
+from ...core.at_exit import close_at_exit
 from ...core.clock import Clock
 from ...core.errors import EmbeddingError, ModelMismatch, RlmError
 from .base import Embedder
@@ -240,6 +241,7 @@ class EmbeddingWorker:
             return
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="rlm-embedding", daemon=True)
+            close_at_exit(self)
             self._thread.start()
         self._changed.notify_all()
 
