@@ -17,7 +17,7 @@ class Closable(Protocol):
 _open: WeakKeyDictionary[Closable, int] = WeakKeyDictionary()  # with the process that opened it: a fork closes nothing of its parent
 
 
-def close_at_exit(opened: Closable,  # what need not be closed by hand
+def close_at_exit(opened: Closable,  # an object that holds a thread or a file
                   ) -> None:
     "Close something when the program ends, if it is still in use and was not closed before. The last opened is closed first."
     _open[opened] = os.getpid()
