@@ -197,7 +197,7 @@ def read_config(values: Mapping[str, Any],  # configuration, read from JSON
 class _FeedbackSource(Protocol):
     "Where a node's own feedback comes from, and where a shared model goes."
 
-    def examples(self) -> Sequence[FeedbackExample]:
+    def feedback(self) -> Sequence[FeedbackExample]:
         "Return one's own feedback, oldest first."
         ...
 
@@ -305,7 +305,7 @@ class GossipNode:
 
     def publish(self) -> PrivacyRound:
         "Make an update of one's own feedback. Raises `InvalidInput` with too little feedback or when the budget is spent."
-        fitted = self.source.examples()
+        fitted = self.source.feedback()
         if len(fitted) < FEWEST:
             raise InvalidInput(f"{len(fitted)} answers to learn from are too few for an update; it takes {FEWEST}.", "Give more feedback.")
         values = clip_norm(MODELS[self.config.shape](fitted), self.config.clip)

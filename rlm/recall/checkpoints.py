@@ -77,14 +77,6 @@ def nearest_first(found: Iterable[tuple[Ints, Ints]],  # memories with their ran
     return np.asarray(nearest & (1 << 63 - _RANK_BITS) - 1, np.int64)
 
 # %% ../../nbs/40_recall/12_checkpoints.ipynb #d4c89025
-@dataclass(frozen=True, slots=True)
-class _SlotCheckpoints:
-    "Hold the checkpoints of a slot."
-
-    context_hash: str  # hash of the slot's subject when they were made
-    refs: tuple[Checkpoint, ...]  # checkpoints, the worthiest first
-
-
 class CheckpointManager:
     "Keep the checkpoints of all slots, and find the neighbourhoods around them."
 
@@ -95,14 +87,14 @@ class CheckpointManager:
                  neighbours: GraphNeighbours | None = None,  # neighbours in a graph; None: there is none
                  ) -> None:
         self.per_slot, self.radius, self.limit, self.neighbours = per_slot, radius, limit, neighbours
-        self.held = dict[str, _SlotCheckpoints]()
+        self.held = dict[str, tuple[str, tuple[Checkpoint, ...]]]()  # slot → hash of its subject then; checkpoints, the worthiest first
 
     def of(self,
            slot: Slot,  # slot of working memory
            ) -> tuple[Checkpoint, ...]:
         "Return the checkpoints of a slot; none, if they were made when it had another subject."
-        held = self.held.get(slot.slot_id)
-        return held.refs if held is not None and held.context_hash == slot.context_hash else ()
+        subject, refs = self.held.get(slot.slot_id, ("", ()))
+        return refs if subject == slot.context_hash else ()
 
     def create_checkpoint(self,
                           slot: Slot,                          # slot that leads there
@@ -115,7 +107,7 @@ class CheckpointManager:
             old = known.get(ref.seq, ref)
             known[ref.seq] = replace(ref, created_at=min(old.created_at, ref.created_at), relevance=max(old.relevance, ref.relevance))
         kept = tuple(sorted(known.values(), key=lambda r: (-r.worth(now), r.seq))[:self.per_slot])
-        self.held[slot.slot_id] = _SlotCheckpoints(slot.context_hash, kept)
+        self.held[slot.slot_id] = slot.context_hash, kept
         return kept
 
     def update_checkpoint_access(self,
@@ -125,7 +117,7 @@ class CheckpointManager:
         "Mark the checkpoints among the answers as used then."
         refs = tuple(replace(r, last_used_at=max(found[r.seq], r.last_used_at)) if r.seq in found else r for r in self.of(slot))
         if refs:
-            self.held[slot.slot_id] = _SlotCheckpoints(slot.context_hash, refs)
+            self.held[slot.slot_id] = slot.context_hash, refs
 
     def get_checkpoint_radius(self,
                               slot: Slot,                  # slot whose neighbourhood is wanted
@@ -172,4 +164,4 @@ def read_checkpoints(store: SQLStorage,       # the store
     for s in slots:
         rows = store.slots.refs(namespace, s.slot_id, manager.per_slot)
         refs = tuple(Checkpoint(seq, value, far, from_iso(made), from_iso(used)) for seq, value, far, made, used in rows)
-        manager.held[s.slot_id] = _SlotCheckpoints(s.context_hash, refs)
+        manager.held[s.slot_id] = s.context_hash, refs

@@ -8,6 +8,7 @@ __all__ = ['BATCH', 'RuleStore']
 # %% ../../nbs/50_rules/09_rule_store.ipynb #f50d6563
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from datetime import date, datetime
 from pathlib import Path
 from types import SimpleNamespace, TracebackType
@@ -57,8 +58,12 @@ class RuleStore:
             name = embedder if isinstance(embedder, str) else None
             settings = load_settings(config, db_path=path, namespace=namespace, embedder=name, **overrides)
             backend, embeddings, ours = open_store(settings, read_only, embedder, clock)
-            context = SimpleNamespace(settings=settings, clock=ours, storage=backend, embeddings=embeddings,
-                                      search=NamespaceSearch.open(backend, settings.namespace))
+            with ExitStack() as opened:  # closed again where the rest can't be made
+                opened.callback(backend.close)
+                opened.callback(embeddings.close)
+                context = SimpleNamespace(settings=settings, clock=ours, storage=backend, embeddings=embeddings,
+                                          search=NamespaceSearch.open(backend, settings.namespace))
+                opened.pop_all()
         self.settings: Settings = context.settings
         self.clock: Clock = context.clock
         self.backend: SQLStorage = context.storage

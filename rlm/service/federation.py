@@ -22,7 +22,7 @@ from ..core.files import read_path, replace_file, server_url
 from ..core.ids import canonical_json
 from ..federation.gossip import MOST_MESSAGE, GossipConfig, GossipNode, PeerCard, PeerKey, RoundReport, Send, read_card, read_config
 from ..federation.gossip import read_message
-from ..federation.update import Array, FeedbackExample, epsilon
+from ..federation.update import epsilon
 from .companion import Companion
 from .http.middleware import RateLimiter
 
@@ -293,31 +293,12 @@ class FederationFolder:
         self._write("state.json", state)
 
 # %% ../../nbs/90_service/24_federation.ipynb #85ae6c8e
-class _CompanionFeedback:
-    "A companion as a node's source of feedback, and the place where a shared model goes."
-
-    def __init__(self,
-                 companion: Companion,  # companion of the namespace that takes part
-                 ) -> None:
-        self.companion = companion
-
-    def examples(self) -> list[FeedbackExample]:
-        "Return the newest feedback, oldest first."
-        return self.companion.feedback()
-
-    def adopt(self,
-              shared: Array,             # 33 or 899 numbers, an aggregate
-              ) -> tuple[float, float]:  # errors of predictions: alone, and with the shared model
-        "Decide with a shared model from now on, unless it is worse."
-        return self.companion.adopt(shared)
-
-
 def running_node(folder: FederationFolder,  # the peer's files
                  companion: Companion,      # companion of the same namespace
                  ) -> GossipNode:
     "Return the peer's node as it was when it last saved. Raises `NotFound` where there is no federation."
     found = folder.decided()
-    return GossipNode(folder.key(), found["name"], _CompanionFeedback(companion), folder.peers(), folder.config(), folder.state(),
+    return GossipNode(folder.key(), found["name"], companion, folder.peers(), folder.config(), folder.state(),
                       folder.save, found["allowed_rules"], companion.ctx.clock)
 
 # %% ../../nbs/90_service/24_federation.ipynb #23945922

@@ -63,10 +63,14 @@ class MemoryContext:
                     ) -> Self:
         "Open the store that settings name. Raises `StoreError` for a file that is no store."
         storage, embeddings, ours = open_store(settings, read_only, embedder, clock)
-        storage = storage.for_namespace(settings.namespace)
-        search = NamespaceSearch.open(storage, settings.namespace)
-        recalls = RecallLog(storage.db, settings.recall_log, settings.secrets)
-        return cls(settings, settings.namespace, ours, storage, embeddings, search, recalls)
+        with ExitStack() as opened:  # closed again where the rest can't be made
+            opened.callback(storage.close)
+            opened.callback(embeddings.close)
+            mine = storage.for_namespace(settings.namespace)
+            search = NamespaceSearch.open(mine, settings.namespace)
+            recalls = RecallLog(mine.db, settings.recall_log, settings.secrets)
+            opened.pop_all()
+        return cls(settings, settings.namespace, ours, mine, embeddings, search, recalls)
 
     def for_namespace(self,
                       namespace: str,  # another partition of the same store

@@ -234,8 +234,7 @@ class MemorySearcher:
                least: float | None = None,  # relevance that each hit must have; None: the best must reach the floor
                ) -> SearchResults:
         "Return the best hits, first those that fit best. Raises `InvalidInput` for a least relevance where none is known."
-        if request.filters.now is not None and asks_before(request.text):
-            request = replace(request, filters=replace(request.filters, now=request.filters.as_of))  # what has ended is found, too
+        request = self._with_ended(request)
         if request.filters.as_of is not None:
             refuse_least(least, "a search of the past")
             return SearchResults(request.text, request.filters, self.search_past(request, k), source="history")
@@ -245,6 +244,12 @@ class MemorySearcher:
         hits = tuple(Hit(n, a.score, a.record, a.shares, relevance=a.relevance, past=a.past) for n, a in enumerate(found, start=1))
         kept, refused = _cut_irrelevant(hits, least, found[0].floor if found else 0.0)
         return SearchResults(request.text, request.filters, kept, ranked_by=self.index.scorer.trained_on, refused=refused)
+
+    def _with_ended(self, request: SearchRequest) -> SearchRequest:
+        "The question with filters that let what has ended pass, where it asks about an earlier time."
+        if request.filters.now is None or not asks_before(request.text):
+            return request
+        return replace(request, filters=replace(request.filters, now=request.filters.as_of))
 
     def _without_acknowledgements(self, request: SearchRequest, found: list[ExplainedHit], k: int) -> list[ExplainedHit]:
         "The hits without those that answer nothing, *Noted.*, *How many guests?*, unless these are asked for or nothing else is found."
@@ -383,6 +388,7 @@ class MemorySearcher:
                 id: str,                 # id of the memory in question
                 ) -> Explanation:
         "Return why a memory is found, or why not. Raises `NotFound`."
+        request = self._with_ended(request)
         past = request.filters.as_of is not None
         asked = request if past else self.embed(request, self.index.embedding_model())
         later, spellings, refused, told = tuple[str, ...](), dict[str, str](), None, ""

@@ -42,7 +42,7 @@ class Answers:
         self.found = [FeedbackExample(tuple(s), "SAVE", likes if s[6] else -likes) for s in states]
         self.shared: Array | None = None
 
-    def examples(self) -> list[FeedbackExample]:
+    def feedback(self) -> list[FeedbackExample]:
         return self.found
 
     def adopt(self, shared: Array) -> tuple[float, float]:

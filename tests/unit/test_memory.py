@@ -17,8 +17,10 @@ import pytest
 
 from rlm import Memory
 from rlm.core.clock import ManualClock, SystemClock
-from rlm.core.errors import AlreadyExists, InvalidInput, NotFound, RlmError, StoreError, StoreReadOnly
+from rlm.core.errors import AlreadyExists, InvalidInput, NotFound, RlmError, SettingsError, StoreError, StoreReadOnly
+from rlm.rules import RuleStore
 from rlm.search.explainer import TIES
+from rlm.search.namespace_search import NamespaceSearch
 from rlm.service.results import Hit
 from rlm.store.protocols import TEXT_COLUMNS
 from rlm.store.records import READERS
@@ -946,11 +948,15 @@ def open_files(path: Path) -> int:
 
 
 @pytest.mark.skipif(not FILES.exists(), reason="the system tells no open files")
-def test_a_memory_that_can_not_be_made_leaves_no_file_open(tmp_path: Path) -> None:
-    for _ in range(5):
-        with pytest.raises(InvalidInput, match="'odd' is unknown"):
-            Memory(tmp_path / "m.db", embedder="none", anchor_mode="odd")
-    assert open_files(tmp_path) == 0
+def test_a_memory_that_can_not_be_made_leaves_no_file_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SettingsError, match="'odd' is unknown"):
+        Memory(tmp_path / "m.db", embedder="none", anchor_mode="odd")
+    with monkeypatch.context() as patch:
+        patch.setattr(NamespaceSearch, "open", lambda *_: 1 / 0)
+        for make in (Memory, Memory, RuleStore):
+            with pytest.raises(ZeroDivisionError):
+                make(tmp_path / "m.db", embedder="none")
+            assert open_files(tmp_path) == 0
     with Memory(tmp_path / "m.db", embedder="none") as memory:
         with pytest.raises(InvalidInput, match="'odd' is unknown"):
             Memory(context=replace(memory.ctx, settings=replace(memory.settings, anchor_mode="odd")))

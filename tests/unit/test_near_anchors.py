@@ -10,7 +10,7 @@ import pytest
 
 from rlm import Memory
 from rlm.core.clock import ManualClock
-from rlm.core.errors import InvalidInput, StoreBusy
+from rlm.core.errors import InvalidInput, SettingsError, StoreBusy
 from rlm.recall.anchoring import AnchoredWriter
 from rlm.recall.anchors import AnchorManager
 from rlm.recall.snapshots import import_anchors, import_graph
@@ -318,7 +318,7 @@ def test_a_profile_says_how_far_searches_look(path: Path) -> None:
         assert [h.id for h in m.search("boat", slot="A", fallback=False)] == ["a"]
     with Memory(path, embedder="none", anchor_profiles="{far: {hops: 3, beam: 2}}", anchor_mode="far") as m:
         assert {h.id: h.hops for h in m.search("boat", slot="A", fallback=False)} == {"a": 0, "b": 1, "c": 2}
-    with pytest.raises(InvalidInput, match="'further' is unknown"):
+    with pytest.raises(SettingsError, match="'further' is unknown"):
         Memory(path, embedder="none", anchor_mode="further")
 
 

@@ -39,6 +39,13 @@ def test_what_has_ended_is_found_by_a_question_about_the_past_only(memory: Memor
     assert "I moved to Leeds. (no longer true: residence Leeds" in memory.context("Where did I live in 2023?").text
 
 
+@pytest.mark.parametrize("question", ["Where did I live before?", "Where did I live before Leeds?", "이사하기 전 집은?"])
+def test_what_is_explained_is_what_a_question_about_the_past_found(memory: Memory, question: str) -> None:
+    for hit in memory.search(question):
+        told = memory.explain(question, hit.id)
+        assert (told.rank, told.held_back_by) == (hit.rank, ()) and told.verdict.startswith(f"Found at rank {hit.rank},")
+
+
 def test_a_question_about_the_past_is_known_by_its_words_or_by_its_tense_and_a_year() -> None:
     past = "Where did I live before?", "What was the rent in 2024?", "2024년에 어디 살았어?", "이사하기 전 집은?", "대학 시절 별명은?"
     assert all(map(asks_before, past))

@@ -50,24 +50,16 @@ _NO = (r"(?:(?:that|which|who)? ?(?:(?:have|has|having|with|got) (?:no|not any)|
 _SIGNS = {"<NO>": _NO, "<X>": r"\{[citp]\d\}", "<C>": r"\{c\d\}", "<P>": r"\{p\d\}"}
 
 
-@dataclass(frozen=True, slots=True)
-class _ConditionPattern:
-    "A phrase of a question, and the condition that it stands for."
-
-    name: str  # argument of `find_terms`
-    value: str  # its value; empty where the phrase names a term
-    pattern: "re.Pattern[str]"  # over the marked question
-
-
-def _read_patterns() -> tuple[_ConditionPattern, ...]:
-    "Read the table, in its order: longer phrases stand before shorter ones."
+def _read_patterns() -> "tuple[tuple[str, str, re.Pattern[str]], ...]":
+    """Read the table of phrases and the conditions that they stand for: argument of `find_terms`, its value (empty where the phrase names a
+    term), pattern over the marked question. In its order: longer phrases stand before shorter ones."""
     found = []
     for line in files("rlm").joinpath("data", "composition.tsv").read_text("utf-8").splitlines():
         if line and not line.startswith("#"):
             name, value, text = line.split("\t")
             for sign, meaning in _SIGNS.items():
                 text = text.replace(sign, meaning)
-            found.append(_ConditionPattern(name, value, re.compile(text, re.A)))
+            found.append((name, value, re.compile(text, re.A)))
     return tuple(found)
 
 
@@ -145,17 +137,17 @@ def _read_term_set(text: str,                 # the question, its names marked
                    ) -> _TermSet | None:       # None when a word is left over, or conditions clash
     "Read the set that a question describes."
     found, rest = _TermSet(), text
-    for p in _PATTERNS:
-        while (m := p.pattern.search(rest)) is not None:
+    for name, condition, pattern in _PATTERNS:
+        while (m := pattern.search(rest)) is not None:
             names = [marks[x].terms[0].iri for x in re.findall(r"\{[citp]\d\}", m[0])]
-            if p.value == "" and not names:
+            if condition == "" and not names:
                 break
-            for value in names if p.value == "" else [{"true": True, "false": False}.get(p.value, p.value)]:
-                if not found.add(p.name, value):
+            for value in names if condition == "" else [{"true": True, "false": False}.get(condition, condition)]:
+                if not found.add(name, value):
                     return None
-            if p.value and names:  # a kind, and the term that it is a kind of
+            if condition and names:  # a kind, and the term that it is a kind of
                 return None
-            plain = p.name in ("kind", "below", "direct", "domain") and not p.value.endswith(" property")
+            plain = name in ("kind", "below", "direct", "domain") and not condition.endswith(" property")
             found.conditions += not plain
             rest = " ".join(f"{rest[:m.start()]} {rest[m.end():]}".split())
     return _completed(found, rest, marks)

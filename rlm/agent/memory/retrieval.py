@@ -16,7 +16,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -305,16 +304,11 @@ def applies(item: Strategy,      # a strategy
     return item.ontology == ontology or (item.ontology is None and item.scope.get("transferable", True) is not False)
 
 
-@dataclass(frozen=True, slots=True)
-class FusionWeights:
-    "What each opinion counts; their weighted mean is the score."
-
-    words: float = 0.15  # BM25 over its ceiling
-    nearest: float = 0.35  # the two nearest examples, by notions
-    regression: float = 0.5  # weight of the regression over all examples
-
 # %% ../../../nbs/80_learning/05_retrieval.ipynb #9afa0007
-FUSION_WEIGHTS = FusionWeights()
+FUSION_WEIGHTS: Mapping[str, float] = {  # opinion → what it counts; the weighted mean is the score
+    "words": 0.15,  # BM25 over its ceiling
+    "nearest": 0.35,  # the two nearest examples, by notions
+    "regression": 0.5}  # regression over all examples
 STRANGE_FLOORS = 0.3, 0.5  # the same, for a question with a word, or with two, that no strategy ever met; the second: no intent
 FLOOR = 0.25  # on the scale of the score, 0 to 1: below it a strategy is not relevant
 ONLY_READ = 0.29  # highest score of a strategy that may be told, but answers another question: the habit model follows from .3
@@ -324,13 +318,11 @@ PER_EXPERIENCE = 3  # strategies of one experience
 
 def fuse(parts: Mapping[str, Mapping[str, float]],  # opinion → strategy → score in [0, 1]; those that are there
          known: Callable[[str], float] = lambda _: 1.0,  # share of the question that a strategy's own examples cover
-         opinions: FusionWeights = FUSION_WEIGHTS,             # weight of each opinion
          ) -> dict[str, float]:                     # strategy → score in [0, 1]
     "Return the weighted mean of the opinions, times the share of the question that the strategy's own examples cover."
-    weights = {name: getattr(opinions, name) for name in parts}
-    total = sum(weights.values())
+    total = sum(FUSION_WEIGHTS[name] for name in parts)
     ids = sorted({i for scores in parts.values() for i in scores}) if total else []
-    return {i: known(i) * sum(weights[name] * scores.get(i, 0.0) for name, scores in parts.items()) / total for i in ids}
+    return {i: known(i) * sum(FUSION_WEIGHTS[name] * scores.get(i, 0.0) for name, scores in parts.items()) / total for i in ids}
 
 # %% ../../../nbs/80_learning/05_retrieval.ipynb #6641dca5
 def _reliability(item: Strategy) -> float:

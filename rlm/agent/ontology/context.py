@@ -16,7 +16,7 @@ from .entity_tools import ClassTools, EntityTools
 from .graph import OWL, RDF, RDFS, SKOS, Literal, TripleStore, cut, is_iri, rdflib_graph
 from .index import OntologyIndex
 from .rdf_client import MAX_BYTES, RdfLimits, RdfSource, RemoteGraph, read_source
-from .query_tools import HeaderTools, ResultHandle, SparqlTools, TermQueryTools
+from .query_tools import HeaderTools, ResultHandle, TermQueryTools, ask_sparql
 from .vocabulary import Ontology
 if TYPE_CHECKING:
     import rdflib
@@ -141,14 +141,13 @@ def _with_line(card: str, title: str, entries: list[str], most: int) -> str:
     return f"{card}{line}{'; '.join(kept)}." if kept else card
 
 # %% ../../../nbs/60_ontology/15_context.ipynb #db18846a
-def _toolset(index: OntologyIndex, remote: RemoteGraph) -> dict[str, Callable[..., Any]]:
+def _toolset(index: OntologyIndex, sparql: Callable[[str], ResultHandle]) -> dict[str, Callable[..., Any]]:
     "Collect the tools that a model may call."
     entities, classes, query = EntityTools(index), ClassTools(index), TermQueryTools(index)
     functions: list[Callable[..., Any]] = [
         entities.search_entity, entities.describe_entity, classes.probe_relationships, classes.hierarchy, classes.find_path,
         classes.class_properties, classes.relate, entities.list_entities, entities.instances, entities.check_iris,
-        query.find_terms, query.related_terms, HeaderTools(index, _ontology_iri(index.ontology)).about_ontology,
-        SparqlTools(remote, index.ontology.prefixes).sparql]
+        query.find_terms, query.related_terms, HeaderTools(index, _ontology_iri(index.ontology)).about_ontology, sparql]
     return {f.__name__: f for f in functions}
 
 
@@ -165,13 +164,13 @@ class OntologyContext:
     @cached_property
     def tools(self) -> dict[str, Callable[..., Any]]:
         "Name → function: what a model may call. Tools that would find nothing in this graph are left out."
-        return _toolset(self.index, self._remote)
+        return _toolset(self.index, self.sparql)
 
     def sparql(self,
                query: str,  # SELECT, ASK, CONSTRUCT or DESCRIBE
                ) -> ResultHandle:
-        "Run a query; known prefixes need no declaration."
-        return SparqlTools(self._remote, self.ontology.prefixes).sparql(query)
+        "Run a SELECT, ASK, CONSTRUCT or DESCRIBE; known prefixes need no declaration. Gives a handle: .total, .page(), .where(), .group()."
+        return ask_sparql(self._remote, self.ontology.prefixes, query)
 
     @cached_property
     def graph(self) -> "rdflib.Graph":

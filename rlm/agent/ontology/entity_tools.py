@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .graph import RDF, RDFS, Term, check_int, check_text, cut, is_iri, page
-from .index import FACTS, WAYS, OntologyIndex, PropertyUse, TermFact
+from .index import FACTS, WAYS, OntologyIndex, PropertyUse, TermFact, property_paths
 from .search import TermHit
 from .vocabulary import CHARACTERISTICS, KINDS
 from ...core.errors import InvalidInput, suggest
@@ -215,7 +215,7 @@ class ClassTools:
         shared, lowest = h.common_ancestors(first, second)
         relations = (("same", first == second), ("a is a b", second in h.ancestors(first)), ("b is a a", first in h.ancestors(second)),
                      ("neither", True))
-        clash, found = index.disjointness.clash(h, first, second), index.property_paths.between(first, second)
+        clash, found = index.disjointness.clash(h, first, second), property_paths(index.usage, first, second)
         head = {"a": o.curie(first), "b": o.curie(second), "is_a": next(relation for relation, true in relations if true),
                 "nearest_common": [o.curie(t) for t in lowest], "common_ancestors": len(shared), "disjoint": clash is not None,
                 **({"because": f"{o.curie(clash[0])} is disjoint with {o.curie(clash[1])}"} if clash else {}),

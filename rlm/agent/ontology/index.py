@@ -158,39 +158,32 @@ class PropertyUsage:
 WAYS = 1000  # ways by properties that are looked for; n that lead somewhere and n that lead on make n² ways
 
 # %% ../../../nbs/60_ontology/09_index.ipynb #db19c58b
-class PropertyPathFinder:
-    "Ways between two classes by one property, or by two with a class between."
+def property_paths(usage: PropertyUsage,  # properties of each class
+                   a: str,  # a class
+                   b: str,  # another class
+                   ) -> list[tuple[str, ...]]:  # class, property, class …
+    "Find the shortest ways from a to b or from b to a, by one property, or by two with a class between."
+    found = {way for start, end in ((a, b), (b, a)) for way in islice(_ways(usage, start, end), WAYS)}
+    return sorted(found, key=lambda way: (len(way), way))[:WAYS]
 
-    def __init__(self,
-                 usage: PropertyUsage,  # properties of each class
-                 ) -> None:
-        self.usage = usage
 
-    def between(self,
-                a: str,  # a class
-                b: str,  # another class
-                ) -> list[tuple[str, ...]]:  # class, property, class …
-        "Find the shortest ways from a to b or from b to a."
-        found = {way for start, end in ((a, b), (b, a)) for way in islice(self._ways(start, end), WAYS)}
-        return sorted(found, key=lambda way: (len(way), way))[:WAYS]
+def _ways(usage: PropertyUsage, start: str, end: str) -> Iterator[tuple[str, ...]]:
+    "By one property, then by two with a class between, each in order. Direct statements only."
+    goals, onward = {end, *usage.classes.ancestors(end)}, dict[str, list[tuple[str, str]]]()
+    leads = sorted({(source, p, middle) for p, source, middle in _leads(usage, start)})
+    yield from (lead for lead in leads if lead[2] in goals)
+    for lead in leads:
+        middle = lead[2]
+        if middle not in goals:
+            if middle not in onward:
+                onward[middle] = sorted({(q, last) for q, _, last in _leads(usage, middle) if last in goals})
+            yield from ((*lead, *step) for step in onward[middle])
 
-    def _ways(self, start: str, end: str) -> Iterator[tuple[str, ...]]:
-        "By one property, then by two with a class between, each in order. Direct statements only."
-        goals, onward = {end, *self.usage.classes.ancestors(end)}, dict[str, list[tuple[str, str]]]()
-        leads = sorted({(source, p, middle) for p, source, middle in self._leads(start)})
-        yield from (lead for lead in leads if lead[2] in goals)
-        for lead in leads:
-            middle = lead[2]
-            if middle not in goals:
-                if middle not in onward:
-                    onward[middle] = sorted({(q, last) for q, _, last in self._leads(middle) if last in goals})
-                yield from ((*lead, *step) for step in onward[middle])
 
-    def _leads(self, iri: str) -> list[tuple[str, str, str]]:
-        "Property, the class that gives it, and a class that it leads to."
-        above = {iri: 0} | self.usage.classes.ancestors(iri)
-        ends = self.usage.ontology.ends
-        return [(p, c, end) for c in above for p in self.usage.by_class["domain"].get(c, ()) for end in ends.ends(p, RDFS + "range")]
+def _leads(usage: PropertyUsage, iri: str) -> list[tuple[str, str, str]]:
+    "Property, the class that gives it, and a class that it leads to."
+    above, ends = {iri: 0} | usage.classes.ancestors(iri), usage.ontology.ends
+    return [(p, c, end) for c in above for p in usage.by_class["domain"].get(c, ()) for end in ends.ends(p, RDFS + "range")]
 
 # %% ../../../nbs/60_ontology/09_index.ipynb #ebf037f7
 class OntologyIndex:
@@ -226,11 +219,6 @@ class OntologyIndex:
     def usage(self) -> PropertyUsage:
         "Return which class has which property."
         return PropertyUsage(self.ontology, self.hierarchies.classes)
-
-    @cached_property
-    def property_paths(self) -> PropertyPathFinder:
-        "Return which properties join two classes."
-        return PropertyPathFinder(self.usage)
 
     def __repr__(self) -> str:
         return f"<index of {len(self.ontology.graph):,} triples>"

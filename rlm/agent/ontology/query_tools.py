@@ -241,30 +241,22 @@ def _plain_cell(cell: Any, prefixes: PrefixMap) -> Any:
     return prefixes.curie(term) if is_iri(term) else term
 
 
-class SparqlTools:
-    "The tool that asks a graph in its process."
-
-    def __init__(self,
-                 remote: RemoteGraph,  # the graph in its process
-                 prefixes: PrefixMap,  # short names, also declared for each query
-                 ) -> None:
-        self.remote, self.prefixes = remote, prefixes
-
-    def sparql(self,
-               query: str,  # SELECT, ASK, CONSTRUCT or DESCRIBE
+def ask_sparql(remote: RemoteGraph,  # the graph in its process
+               prefixes: PrefixMap,  # short names, also declared for the query
+               query: str,           # SELECT, ASK, CONSTRUCT or DESCRIBE
                ) -> ResultHandle:
-        "Run a SELECT, ASK, CONSTRUCT or DESCRIBE; known prefixes need no declaration. Gives a handle: .total, .page(), .where(), .group()."
-        refuse_query(query)
-        answer = self.remote.query(query, self.prefixes.prefixes)
-        if "error" in answer:
-            what = f"The query was not answered: {cut(answer['message'], 200)}.".replace("..", ".")
-            raise OntologyError(what, _HINTS.get(answer["error"], _HINTS["time"]))
-        if "boolean" in answer:
-            return ResultHandle([], [], 1, bool(answer["boolean"]))
-        rows = [tuple(_plain_cell(cell, self.prefixes) for cell in row) for row in answer["rows"]]
-        if "ORDER" not in words_of(query):
-            rows.sort(key=lambda row: [(v is not None, type(v).__name__, str(v)) for v in row])
-        return ResultHandle(answer["columns"], rows, answer["total"])
+    "Ask a graph, and return a handle on its answer. Raises `OntologyError`."
+    refuse_query(query)
+    answer = remote.query(query, prefixes.prefixes)
+    if "error" in answer:
+        what = f"The query was not answered: {cut(answer['message'], 200)}.".replace("..", ".")
+        raise OntologyError(what, _HINTS.get(answer["error"], _HINTS["time"]))
+    if "boolean" in answer:
+        return ResultHandle([], [], 1, bool(answer["boolean"]))
+    rows = [tuple(_plain_cell(cell, prefixes) for cell in row) for row in answer["rows"]]
+    if "ORDER" not in words_of(query):
+        rows.sort(key=lambda row: [(v is not None, type(v).__name__, str(v)) for v in row])
+    return ResultHandle(answer["columns"], rows, answer["total"])
 
 # %% ../../../nbs/60_ontology/13_query_tools.ipynb #3d78aaad
 from collections.abc import Callable, Iterable

@@ -10,7 +10,6 @@ import json
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -58,14 +57,6 @@ def read_answer(url: str,     # address of the service, for the message
                              "Does it speak OpenAI's protocol?") from e
 
 # %% ../../../nbs/25_embedding/08_openai.ipynb #c2766216
-@dataclass(frozen=True, slots=True)
-class _TransientFailure:
-    "A request that failed in a way that may pass by itself."
-
-    reason: str  # reason of the failure, for the message
-    retry_after: str | None = None  # the header Retry-After, as the server sent it
-
-
 def retry_delay(attempt: int,              # 0 for the first try that failed
                 retry_after: str | None,   # the header Retry-After
                 ) -> float:
@@ -131,25 +122,24 @@ class OpenAIEmbedder:
         "The vectors of one request, tried again while that may help. Raises `EmbeddingError`."
         reason = ""
         for attempt in range(self.attempts):
-            answer = self._attempt(texts)
-            if not isinstance(answer, _TransientFailure):
-                return answer
-            reason = answer.reason
+            vectors, reason, retry_after = self._attempt(texts)
+            if vectors is not None:
+                return vectors
             if attempt + 1 < self.attempts:
-                self._sleep(retry_delay(attempt, answer.retry_after))
+                self._sleep(retry_delay(attempt, retry_after))
         raise EmbeddingError(f"The embedding server {self.url} gave no vectors in {self.attempts} attempts ({reason}).",
                              "Is it running? See the settings embedder and embedding_url.")
 
-    def _attempt(self, texts: list[str]) -> Vectors | _TransientFailure:
-        "The vectors, or what went wrong and may pass. Raises `EmbeddingError` for what will not."
+    def _attempt(self, texts: list[str]) -> tuple[Vectors | None, str, str | None]:
+        "The vectors, or what went wrong and may pass, with the header Retry-After. Raises `EmbeddingError` for what will not."
         import httpx
         try:
             answer = self._client.post(f"{self.url}/embeddings", json={"model": self.model, "input": texts, "encoding_format": "float"})
         except (httpx.TransportError, httpx.InvalidURL) as e:
-            return _TransientFailure(f"{type(e).__name__}: {e}")
+            return None, f"{type(e).__name__}: {e}", None
         if answer.status_code in (408, 409, 425, 429) or answer.status_code >= 500:
-            return _TransientFailure(f"status {answer.status_code}", answer.headers.get("retry-after"))
-        return read_answer(self.url, answer.status_code, answer.text.replace(self._key or "\0", "***"), len(texts))
+            return None, f"status {answer.status_code}", answer.headers.get("retry-after")
+        return read_answer(self.url, answer.status_code, answer.text.replace(self._key or "\0", "***"), len(texts)), "", None
 
 
 def make_openai(model: str,          # its name on the server
