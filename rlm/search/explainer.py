@@ -381,7 +381,8 @@ class Explainer:
         floor, known = relevance_floor(self.index, found), relevances(self.index, found, ranked)
         hits, asked = self._hits(found, ranked, known, floor), found.features.attribute
         read = [h.record for h in hits[:READ_FOR_ATTRIBUTE]] if asked else []
-        if asked and not tells_attribute([r.text for r in read], query.text, asked, [bool(r.session or r.speaker) for r in read]):
+        said_by = [(r.speaker or "") if r.session or r.speaker else None for r in read]
+        if asked and not tells_attribute([f"{r.title}: {r.text}" if r.title else r.text for r in read], query.text, asked, said_by):
             hits = [h._replace(relevance=h.relevance and min(h.relevance, UNKNOWN), floor=FLOOR) for h in hits]
         return hits[:k]
 

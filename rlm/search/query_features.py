@@ -13,14 +13,14 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from difflib import SequenceMatcher
+from difflib import SequenceMatcher, get_close_matches
 from functools import lru_cache
 from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.text import split_sentences
+from ..core.text import FUNCTION_WORDS, split_sentences
 from ..core.text.normal_form import LazyPattern, compose_hangul, normal_form
 
 # %% ../../nbs/30_search/01_query_features.ipynb #68664f25
@@ -235,7 +235,8 @@ _ATTRIBUTE_HINTS = LazyPattern(
 _NUMBER = r"(?<![\d,.$£€])(?!(?:19|20)\d\d(?!\d))\d{3,}(?![\d,.]*\s?(?:원|명|euros?|dollars?|km|kg|g|ml|cm|m|people)\b)"  # no year
 _ATTRIBUTES: Mapping[str, tuple[str, str, str]] = {  # attribute → its names in English and in Korean; values, and names that only tell
     "telephone": (r"(?:tele)?phone number|(?:mobile|cell|contact|whatsapp) number|(?<=['’]s )number",
-                  r"(?:전화|휴대폰|핸드폰|폰) ?번호|연락처", r"\d(?:[ ().-]{0,2}\d){5}|\w@\w"),
+                  r"(?:전화|휴대폰|핸드폰|폰) ?번호|연락처",  # no date, and no code such as NRF-2024-8831
+                  r"(?<![a-z\d])(?<![a-z]-)(?<!\d[ ./-])(?!(?:19|20)\d\d[./-]\d\d?[./-]\d)\d(?:[ ().-]{0,2}\d){5}|\w@\w"),
     "code": (r"password|passcode|passphrase|pin(?: code| number)?|combination|"
              r"(?:door|gate|garage|alarm|entry|access|lock|lockbox|safe|cage|wi-?fi|building)(?: door)? code",
              r"비밀 ?번호|비번|암호|패스워드", rf"{_NUMBER}|[*#]\d|\d[*#]|\b[a-z]+\d|passwor[td]|kennwort|contrase|mot de passe|senha"),
@@ -254,7 +255,7 @@ _ATTRIBUTES: Mapping[str, tuple[str, str, str]] = {  # attribute → its names i
     "size": (r"(?:shoe|ring|shirt|dress|collar) size", r"(?:신발|발|반지|옷) ?(?:사이즈|치수)", r"\bsize\b|사이즈|치수|\d"),
     "salary": (r"salary|wages?", r"연봉|월급|급여",
                r"\bearn|\bmakes?\b|\bpa(?:y|ys|id)\b|\d,\d{3}|[$£€₩]|\d ?k\b|만 ?원|[만천억]\b|\bgross\b|\bnet\b|gehalt|salaire|sueldo")}
-_OF = r"(?: (?:of|for|to|at|on|as|in)(?: [\w'’-]+){1,5})?(?: (?:again|please|now|is|was|then))?[^\w']*$"
+_OF = r"(?: (?:of|for|to|at|on|as|in)(?: [\w'’-]+\.?){1,5})?(?: (?:again|please|now|is|was|then))?[^\w']*$"
 _NAMED = (r"^(?:.*\b(?:{0})\b(?: [\w'’-]+){{0,5}}? |(?:.*[,.!:;] )?"
           r"(?!(?:who|whose|when|why|how|where|did|does|do|is|are|was|were|can|could|should|will|has|have)\b)(?:[\w'’-]+ ){{0,4}})(?:{1})")
 _ASKS_WHAT = r"what|what['’]?s|which|know|remember|recall|tell me|give me|remind me of|need"
@@ -262,7 +263,8 @@ _ASKS_WHAT_KOREAN = (r"(?:이|가|은|는|를|을|도|만)?\s*(?:뭐|뭔|뭘|무
                      r"기억|몇|얼마|언제|며칠|좀|있어|가르쳐|[?？]|$)")
 _OWNER = (r"(?:(?P<of>my|[\w-]+(?=['’]s))(?:['’]s)? )?\b(?P<whose>my|[\w-]+(?=['’]s)|^[\w-]+)(?:['’]s)? "
           r"(?:(?:new|old|current|own|home|work) )?(?:{0})\b")
-_OWNER_KOREAN = r"(?:(?P<of>[가-힣]+?)(?:이|의|네)? )?(?P<whose>[가-힣]+?)(?:의|이|네)?\s?(?:{0})"
+_OWNER_KOREAN = r"(?:(?P<of>[가-힣]+?|[a-z]+)(?:이|의|네)? )?(?P<whose>[가-힣]+?|\b[a-z]+)(?:의|이|네)?\s?(?:{0})"
+_OWNER_AFTER = r"\b(?:{0}) (?:of|for) (?:(?:dr|mr|mrs|ms|prof|professor)\.? )?(?P<of>my )?(?P<whose>[\w-]+)"
 _PEOPLE = {who: n for n, every in enumerate((  # who is asked about → group
     "my 내 제 나 저", "mother mum mom mam 엄마 어머니 어머님 장모 장모님 시어머니", "sister 언니 누나", "brother 오빠 형",
     "father dad papa 아빠 아버지 아버님 장인 장인어른 시아버지", "동생 여동생 남동생", "wife 아내 와이프", "husband 남편 신랑", "son 아들",
@@ -270,18 +272,31 @@ _PEOPLE = {who: n for n, every in enumerate((  # who is asked about → group
     "grandmother grandma gran nan 할머니", "grandfather grandpa 할아버지", "cousin 사촌", "flatmate roommate housemate 룸메이트 룸메",
     "girlfriend 여자친구", "boyfriend 남자친구")) for who in every.split()}
 _NOT_OWNERS = frozenset({"what", "who", "where", "when", "how", "that", "it", "here", "there", "let", "she", "he"})  # before *'s* for *is*
-_TITLES = frozenset({"씨", "님", "선생님"})
+_TITLES = frozenset(title + end for title in ("씨", "선생", "쌤", "박사", "교수", "사장", "부장", "과장", "팀장", "원장", "대리", "")
+                    for end in ("", "님")) - {""}
+_DOCUMENTS = {noun: n for n, every in enumerate((  # what a number is of → group
+    "passport 여권", "licence license 면허", "registration plate 차량", "membership 회원", "policy insurance 보험", "social 주민 주민등록",
+    "booking reservation confirmation 예약 접수", "serial 일련", "tracking invoice 송장 운송장", "id 사번", "order 주문",
+    "grant 과제 연구비", "room 방 객실", "seat 좌석", "card 카드", "participant 참가자 참여자")) for noun in every.split()}
+_NUMBER_OF = LazyPattern(  # a number of some thing, up to its digits: *grant number is NRF-2024-8831*
+    r"\b(?:(?P<noun>[a-z][a-z-]*) (?:number|(?P<code>code))s?\b|"
+    r"(?P<thing>[가-힣]+?) ?(?:번호|(?P<korean>코드)))[^\d\n]*?[\w-]*\d[\w-]*", re.I)
+_NO_THINGS = frozenset(_WORDS.findall(  # before *number* these say whose or where
+    "s a an the my your his her its our their this that new old own current right other at on in by to with is whose main home work office "
+    "direct private personal emergency support reception"))
+_THEIRS = LazyPattern(r"\b(?:he|him|his|she|hers?|they|them|their)\b|그녀|그분|걔|얘|그 ?사람|그 ?친구", re.I)
+_LETTERS = LazyPattern(r"[^\W\d_]+")
 _THIRD_SCRIPT = LazyPattern(r"[^\W\d_a-zA-ZÀ-ɏ가-힣ㄱ-ㆎ]")
 
 
 @lru_cache(1)
 def _attribute_patterns() -> tuple[LazyPattern, dict[str, tuple[LazyPattern, ...]]]:
-    "The pattern of all names of attributes; and of each: a question for it, in two languages; a text that may tell it; its owner, in two."
+    "The pattern of all names of attributes; and of each: two for a question, one for a text that may tell it, three for its owner."
     asked = {name: _NAMED.format("when|when['’]?s|what (?:date|day|month)" if name == "birthday" else _ASKS_WHAT, english) + _OF
              for name, (english, _, _) in _ATTRIBUTES.items()}
     each = {name: tuple(LazyPattern(p, re.I) for p in (
         asked[name], f"(?:{korean}){_ASKS_WHAT_KOREAN}", rf"\b(?:{english})\b|{korean}|{value}", _OWNER.format(english),
-        _OWNER_KOREAN.format(korean))) for name, (english, korean, value) in _ATTRIBUTES.items()}
+        _OWNER_KOREAN.format(korean), _OWNER_AFTER.format(english))) for name, (english, korean, value) in _ATTRIBUTES.items()}
     return LazyPattern("|".join(f"(?P<{name}>{english}|{korean})" for name, (english, korean, _) in _ATTRIBUTES.items()), re.I), each
 
 
@@ -297,17 +312,35 @@ def asked_attribute(query: str,  # question, in English or Korean
 
 def _owners(text: str, attribute: str) -> list[tuple[str, str]]:
     "Whose attribute a text names, and the person before that one: `(brother, nadia)` of *Nadia's brother's birthday*."
-    found = [(m["whose"].casefold(), (m["of"] or "").casefold()) for p in _attribute_patterns()[1][attribute][3:] for m in p.finditer(text)]
-    named = [(of, "") if whose in _TITLES and of else (whose, of) for whose, of in found if whose not in _NOT_OWNERS]
-    return [(whose, of) for whose, of in named if whose in _PEOPLE or not text.casefold().startswith(f"{whose} ")]  # *work phone number*
+    before, korean, after = _attribute_patterns()[1][attribute][3:]
+    found = [m for p in (before, korean) for m in p.finditer(text)]
+    found += [m for m in after.finditer(text) if m["whose"].casefold() in _PEOPLE or m["whose"][0].isupper()]  # no place, no purpose
+    each = [(m, m["whose"].casefold(), (m["of"] or "").casefold().strip()) for m in found]
+    named = [(m, of, "") if whose in _TITLES and of else (m, whose, of) for m, whose, of in each if whose not in _NOT_OWNERS]
+    return [(whose, of) for m, whose, of in named  # *work phone number*
+            if whose in _PEOPLE or m.re is not before.compiled or not text.casefold().startswith(f"{whose} ")]
 
 
 def _mentions(text: str, who: str) -> bool:
     "Tell whether a text names a person, or anyone of the same group."
     group = {w for w, n in _PEOPLE.items() if n == _PEOPLE.get(who)} or {who}
     text = text.casefold()
-    words = _WORDS.findall(text)
+    words = _LETTERS.findall(text)
     return any(w in words or (w >= "가" and w in text) for w in group)
+
+
+def _may_be_of(text: str, who: str, texts: Sequence[str], named: bool) -> bool:
+    """Tell whether a text that names no owner of what it tells may speak of a person: it has the name or one spelt like it, or *her*, or
+    another script; or it shares a name with a text that has it. `named`: the question writes it as a name; else, if no text has it, it
+    may be any."""
+    if _mentions(text, who) or _THEIRS.search(text) or who.isascii() != (dominant_script(text) < 0):
+        return True
+    words, naming = _LETTERS.findall(text), [t for t in texts if _mentions(t, who)]
+    if get_close_matches(who, [w.casefold() for w in words], 1, 0.75):
+        return True
+    others = {w for t in naming for w in _LETTERS.findall(t) if len(w) > 2 or w >= "가"}
+    return not (named or naming) or any(w[:2] in text if w >= "가" else w[0].isupper() and w in words and w.casefold() not in FUNCTION_WORDS
+                                        for w in others)
 
 
 def _are_different(asked: tuple[str, str], told: str, texts: Sequence[str]) -> bool:
@@ -325,25 +358,48 @@ def _are_different(asked: tuple[str, str], told: str, texts: Sequence[str]) -> b
     return (known and told == of) or ((names or any(_mentions(t, whose) for t in texts)) and not together)
 
 
+def _without_other_numbers(sentence: str, query: str, attribute: str) -> str:
+    "A sentence without the numbers that are of another thing than the attribute that is asked for: room, grant, invoice."
+    own, asked = _attribute_patterns()[1][attribute][2], set(_LETTERS.findall(query.casefold()))
+    kinds = {n for noun, n in _DOCUMENTS.items() if noun in asked or (noun >= "가" and noun in query)}
+
+    def kept(m: re.Match[str]) -> str:
+        thing = (m["noun"] or m["thing"]).casefold()
+        if attribute == "document" and kinds and thing in _DOCUMENTS:
+            return m[0] if _DOCUMENTS[thing] in kinds else " "
+        same = thing in _NO_THINGS or thing in asked or (thing >= "가" and (thing not in _DOCUMENTS or thing in query))
+        return m[0] if same or own.match(f"{thing} number") or (attribute == "code" and (m["code"] or m["korean"])) else " "
+    return _NUMBER_OF.compiled.sub(kept, sentence)
+
+
 def tells_attribute(texts: Sequence[str],  # the memories that fit a question best
                     query: str,            # question
                     attribute: str,        # name of an attribute, as `asked_attribute` returns it
-                    spoken: Sequence[bool] = (),  # whether each is a turn of a conversation, where *my* is of its speaker; empty: none is
+                    said_by: Sequence[str | None] = (),  # speaker of each that is a turn, empty if unknown; None: it is no turn
                     ) -> bool:
-    "Return whether a text may tell the attribute that is asked for: it names it or has a value, and not of somebody surely another."
+    """Return whether a text may tell the attribute that is asked for: it names it or has a value, which is of no other thing, and not of
+    somebody surely another: it names the person who is asked about, or what it tells may be theirs."""
     names, each = _attribute_patterns()
     asked = _owners(query, attribute) if attribute != "code" else []
+    named = len(asked) == 1 and query.casefold().find(asked[0][0]) > 0 and asked[0][0].title() in query
     whole = [text if text.isascii() else compose_hangul(text) for text in texts]
-    for text, said in zip(whole, spoken or repeat(False), strict=False):
+    for text, speaker in zip(whole, said_by or repeat(None), strict=False):
         if len(text) > _READ or _THIRD_SCRIPT.search(text):
             return True
-        told = [s for s in split_sentences(text) if each[attribute][2].search(s)] if each[attribute][2].search(text) else []
+        own = each[attribute][2]
+        told = [s for s in split_sentences(text) if own.search(_without_other_numbers(s, query, attribute))] if own.search(text) else []
         if not any(attribute in (others := {m.lastgroup for m in names.finditer(s)}) or not others for s in told):
             continue  # none, or the number is another attribute's
         whose = [w for w, _ in _owners(text, attribute)]
-        if said or len(asked) != 1 or not whose or (_PEOPLE.get(asked[0][0]) != 0 and _mentions(text, asked[0][0])):
+        if speaker is not None:  # *my* is of the speaker, and what names no owner may answer the turn before
+            known = name_parts(speaker)[:1] if speaker not in ("user", "assistant") else []
+            whose = known if any(_PEOPLE.get(w) == 0 for w in whose) else []
+        if len(asked) != 1 or (not whose and (speaker is not None or _PEOPLE.get(asked[0][0]) == 0)):
             return True
-        if not all(_are_different(asked[0], w, whole) for w in whose):
+        if not whose and _may_be_of(text, asked[0][0], whole, named):
+            return True
+        if whose and ((_PEOPLE.get(asked[0][0]) != 0 and _mentions(text, asked[0][0])) or not all(
+                _are_different(asked[0], w, whole) for w in whose)):
             return True
     return False
 

@@ -144,7 +144,25 @@ def test_the_attribute_that_a_question_asks_for(question: str, attribute: str) -
     ("What is the door code?", ["Her phone number is 0113 496 0735."], False),
     ("What is the door code?", ["We moved in 2019, for 3,900 euros."], False),
     ("언니 생일 언제야?", ["엄마 생일이라 언니가 왔어."], True), ("언니 생일 언제야?", ["내 생일은 5월 3일이야."], False),
-    ("What is my blood type?", ["x" * 3000], True), ("What is my blood type?", [], False)])
+    ("What is my blood type?", ["x" * 3000], True), ("What is my blood type?", [], False),
+    ("What is Dr. Okafor's phone number?", ["Dr. Hanae Okafor runs the lab.", "The grant number is NRF-2024-8831."], False),
+    ("What is the phone number of Dr. Okafor?", ["Dr. Hanae Okafor runs the lab.", "The lease starts on 2026-06-01."], False),
+    ("Hanae 전화번호가 뭐야?", ["Dr. Hanae Okafor runs the lab.", "The plumber: 0113 496 0735."], False),
+    ("What is Okafer's phone number?", ["Okafor: 0113 496 0735."], True),
+    ("What is Okafor's phone number?", ["Dr. Hanae Okafor runs the lab.", "Hanae: 0113 496 0735."], True),
+    ("What is Okafor's phone number?", ["Dr. Hanae Okafor runs the lab.", "You can reach her at 0113 496 0735."], True),
+    ("What is my brother's phone number?", ["My brother is Derek.", "Derek: 0113 496 0735."], True),
+    ("What is Bilal's passport number?", ["Bilal drives a Skoda.", "The room number of the seminar is 212."], False),
+    ("What is Bilal's passport number?", ["송장 번호는 2024-8831이다"], False),
+    ("What is Bilal's passport number?", ["Bilal's licence number is M1234567."], False),
+    ("What is Bilal's passport number?", ["Bilal's room number is 212, his passport is M1234567."], True),
+    ("What is the safe combination?", ["The safe number is 4471."], True), ("내 여권 번호 뭐야?", ["송장 번호는 2024-8831이다"], False)])
 def test_a_text_may_tell_an_attribute_unless_it_is_surely_of_another(question: str, texts: list[str], tells: bool) -> None:
     assert features.tells_attribute(texts, question, features.asked_attribute(question)) == tells
-    assert features.tells_attribute(texts, question, features.asked_attribute(question), [True] * len(texts)) >= tells
+    assert features.tells_attribute(texts, question, features.asked_attribute(question), [""] * len(texts)) >= tells
+
+
+@pytest.mark.parametrize(("speaker", "tells"), [("Omar", True), ("Omar Haddad", True), ("", True), ("user", True), ("Sena", False)])
+def test_my_attribute_is_that_of_the_speaker(speaker: str, tells: bool) -> None:
+    asked, texts = "What is Omar's phone number?", ["Omar is here.", "My phone number is 0113 496 0735."]
+    assert features.tells_attribute(texts, asked, "telephone", [None, speaker]) == tells

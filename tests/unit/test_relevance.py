@@ -134,3 +134,13 @@ def test_an_attribute_that_no_memory_tells_of_the_person_is_not_answered_by_a_ne
             assert not memory.context(question).used, question
         for question, n in TOLD[language].items():
             assert memory.search(question, 1)[0].text == PLAIN[language][n], question
+
+
+@pytest.mark.parametrize("other", ["The grant number is NRF-2024-8831.", "The room number of the seminar is 212.",
+                                   "송장 번호는 2024-8831이다"])
+def test_a_number_of_another_thing_undoes_no_refusal(other: str) -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write_many(["Dr. Hanae Okafor runs the sleep lab.", "Bilal drives a green Skoda.", other])
+        for asked in ("What is Dr. Okafor's phone number?", "Hanae 전화번호가 뭐야?", "What is Bilal's passport number?"):
+            assert not memory.search(asked), asked
+        assert memory.search(other)[0].text == other
