@@ -148,9 +148,11 @@ def ended_statements(records: Sequence[MemoryRecord],      # current memories
 
     def told(r: MemoryRecord, f: Fact) -> str:
         held = [n for n in (about(r.namespace, f.subject_key, f.relation_key) if f.single else ()) if not (n.negated or n.ended)]
+        if held and held[-1].value_key == f.value_key and not (f.negated or f.ended):
+            return ""  # it ended, and holds again
         holds = held[-1].value if held and not says(held[-1].seq, f, held[-1].value) else ""
         return f"{f.relation} {f.value}".strip() + (f" (now {holds})" if holds else "")
-    over = {r.id: [told(r, f) for f in facts.get(r.seq, ()) if f.valid_to is not None] for r in records}
+    over = {r.id: [said for f in facts.get(r.seq, ()) if f.valid_to is not None and (said := told(r, f))] for r in records}
     return {id: "no longer true: " + ", ".join(dict.fromkeys(values)) for id, values in over.items() if values}
 
 

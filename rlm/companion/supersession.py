@@ -255,7 +255,7 @@ class FactKeeper:
                     if not self._may_end(record, other):
                         accepted[other.seq] = _reason(other, fact)
                     else:
-                        back = self._taken_back(fact, other)
+                        back = self._taken_back(fact, other) if subject_elsewhere and corrects(record.text) else []
                         self.facts.end([other], max(fact.valid_from, other.valid_from + _MOMENT), record.seq)
                         self._reopen(tx, back, now)
                         touched[other.seq] = _reason(other, fact)
@@ -269,7 +269,8 @@ class FactKeeper:
         return over + self._dispute(tx, accepted, record, now) if accepted and record.seq not in touched else over
 
     def _taken_back(self, fact: Fact, other: Fact) -> list[Fact]:
-        "The facts that a fact had ended which is now corrected to them: *7:15*, *Correction: 9:40*, *No wait, 7:15 was right*."
+        """The facts that a fact had ended which is now corrected to them: *7:15*, *Correction: 9:40*, *No wait, 7:15 was right*. What
+        says by itself that a former value holds again begins a period of its own: the first one stays ended."""
         return [f for ended in self.facts.ended_by([other.seq]).values() for f in ended if f.value_key == fact.value_key
                 and (f.subject_key, f.relation_key) == (fact.subject_key, fact.relation_key)]
 

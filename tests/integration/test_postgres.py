@@ -377,6 +377,12 @@ def test_a_role_that_owns_nothing_does_all_that_a_memory_does(guest: str, clock:
         ana.backend.repair()
         assert ana.backend.check() == [] and not ana.search("peanuts") and ana.search("유나는 어디에 살아?")
         ana.backend.erase_namespace("ana", clock.now())
+        ana.context("Who is allergic to peanuts?")
+        assert ana.ctx.recalls.flush() == 0 and {n.name for n in ana.backend.namespaces()} == {"ben"}, "no question is kept of what is gone"
+        with ana.backend.transaction():
+            ana.backend.db.query("INSERT INTO recalls (at, namespace, query, door, actor, event) "
+                                 "VALUES ('2026-01-01', 'ana', 'Who?', 'rest', '', 1)")
+        assert ana.admin.erase_namespace("ana").erased == 0 and {n.name for n in ana.backend.namespaces()} == {"ben"}
         assert not ana.list() and len(ana.namespace("ben").list()) == 2
         ana.namespace("ben").delete(ana.namespace("ben").list()[0].id)
     for command, said in ((["purge", "ben", "--days", "0", "--yes"], "1 memory erased."), (["erase", "ben", "--yes"], "1 memory erased.")):

@@ -1,5 +1,6 @@
 "What was served is in the log of recalls, by each interface; a search does not write, and an erasure reaches the log."
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -99,8 +100,26 @@ def test_an_erased_namespace_leaves_no_recall(memory: Memory) -> None:
     assert other.audit().recalls == () and len(memory.audit().recalls) == 1, "that of the neighbour stays"
 
 
+def test_a_question_to_an_erased_namespace_is_not_kept_and_what_is_left_of_one_is_seen_and_erased(memory: Memory, path: Path) -> None:
+    bada = memory.namespace("bada")
+    bada.write("The boat is in the harbour.")
+    memory.admin.erase_namespace("bada")
+    bada.context("Is the zwiebelkuchen in the harbour?")
+    assert memory.ctx.recalls.flush() == 0 and "bada" not in [n.name for n in memory.backend.namespaces()]
+    assert b"zwiebelkuchen" not in path.read_bytes() + Path(f"{path}-wal").read_bytes()
+    with memory.backend.transaction():  # as earlier versions left it
+        memory.backend.db.query("INSERT INTO recalls (at, namespace, query, door, actor, event) "
+                                "VALUES ('2026-01-01', 'bada', 'zwiebelkuchen?', 'rest', '', 1)")
+    assert [(n.name, n.memories) for n in memory.backend.namespaces()] == [("bada", 0), ("default", 2)]
+    assert memory.admin.purge_namespace("bada", timedelta(0)).erased == 0 == memory.admin.erase_namespace("bada").erased
+    assert bada.audit().recalls == () and [n.name for n in memory.backend.namespaces()] == ["default"]
+    with pytest.raises(NotFound, match="nothing in namespace 'bada'"):
+        memory.admin.erase_namespace("bada")
+
+
 def test_the_log_is_bounded_and_can_be_switched_off(path: Path) -> None:
     with Memory(path, embedder="none", recall_log=3) as few:
+        few.write("Something is held.")
         for n in range(5):
             few.context(f"question {n}")
         assert [r.query for r in few.audit().recalls] == ["question 4", "question 3", "question 2"]

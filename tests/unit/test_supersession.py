@@ -1,7 +1,7 @@
 """A newer statement ends the older one; what a person rejected does not come back."""
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -440,6 +440,39 @@ def test_a_correction_that_is_taken_back_makes_the_first_true_again(first: str, 
     with Memory(":memory:", embedder="none") as memory:
         memory.write_many([first, second, third])
         assert [memory.backend.facts.of([n])[n][0].valid_to is None for n in (1, 2, 3)] == [True, False, True]
+
+
+BACK_AGAIN = [  # a value, another, the first again; a question
+    ("Lotta lives in Tampere.", "Lotta moved to Turku.", "Lotta lives in Tampere.", "Where does Lotta live?"),
+    ("Lotta lives in Tampere.", "Lotta moved to Turku.", "Actually, Lotta lives in Tampere again.", "Where does Lotta live?"),
+    ("지현은 제주에 산다", "지현은 서울로 이사했다", "지현은 다시 제주에 산다", "지현은 어디 살아?"),
+    ("나는 서울에 살아", "나는 부산에 살아", "나는 서울에 살아", "나 어디 살아?"),
+    ("I work at Nokia.", "I work at Kone now.", "I work at Nokia again.", "Where do I work?")]
+
+
+def write_back_again(memory: Memory, texts: Sequence[str], question: str) -> None:
+    "Write a value, another and the first again, and hold what a search of then and of now finds."
+    for n, (text, since) in enumerate(zip(texts, ("2025-01-01", "2025-06-01", "2026-01-01"), strict=True)):
+        memory.write(text, id=f"l{n}", valid_from=since)
+        if n:  # before the third and after it
+            assert [h.id for h in memory.search(question, valid_at="2025-09-01")] == ["l1"]
+    assert [h.id for h in memory.search(question)] == ["l2"]
+    assert [h.id for h in memory.search(question, valid_at="2025-03-01")] == ["l0"]
+    assert [str(memory.get(f"l{n}").valid_to)[:10] for n in range(3)] == ["2025-06-01", "2026-01-01", "None"]
+
+
+@pytest.mark.parametrize("told", BACK_AGAIN)
+def test_going_back_to_a_former_value_leaves_its_first_period_ended(memory: Memory, told: Sequence[str]) -> None:
+    write_back_again(memory, told[:3], told[3])
+    memory.delete("l2")  # what had ended another says what is current again
+    assert [h.id for h in memory.search(told[3])] == ["l1"] and memory.get("l0").valid_to is not None
+
+
+@pytest.mark.parametrize("told", BACK_AGAIN)
+def test_a_turn_whose_value_holds_again_is_not_marked_as_untrue(memory: Memory, told: Sequence[str]) -> None:
+    memory.add_conversation([{"text": text, "role": "user"} for text in told[:3]], session="s")
+    hits = memory.search(told[3])
+    assert hits[0].text == told[2] and {h.memory.turn: bool(h.past) for h in hits} == {0: False, 1: True, 2: False}
 
 
 CORRECTED = [  # told, corrected, question

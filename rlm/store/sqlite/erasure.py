@@ -26,7 +26,7 @@ from ..protocols import Database
 from ..records import Event, MemoryRecord
 from .events import EventLog, Generation
 from .fulltext import affected_seqs, drop_documents, forget_tokens, merge_index, updating_index
-from .memories import MemoryTable
+from .memories import MemoryTable, namespace_tables
 
 # %% ../../../nbs/20_store/15_erasure.ipynb #a3c3cb59
 def scrub(db: Database,                   # the store, outside of any transaction
@@ -345,8 +345,7 @@ def erase_namespace(db: Database,        # the store, outside of any transaction
                         "WHERE r.namespace = ? AND t.rlm_log_path IS NOT NULL", (namespace,))
         gone = db.query("SELECT id, max(version) FROM memory_history WHERE namespace = ? GROUP BY id ORDER BY id", (namespace,))
         drop_documents(db, namespace)
-        for (table,) in db.query("SELECT t.name FROM sqlite_master t JOIN pragma_table_info(t.name) c ON c.name = 'namespace' "
-                                 "WHERE t.type = 'table' AND t.name <> 'pending_scrubs' ORDER BY t.name"):
+        for table in namespace_tables(db):
             kept = " AND kind <> 'erase'" if table == "events" else ""  # what was erased earlier is not brought back either
             db.query(f"DELETE FROM {table} WHERE namespace = ?{kept}", (namespace,))
         EventLog(db).append([Event(at, "erase", id, namespace, {"version": version}) for id, version in gone])

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['TAGS_OF', 'MEMORY_FIELDS', 'SHORTEST_ID', 'COLLISIONS', 'SHORT_ID', 'CACHED_RECORDS', 'source', 'to_record',
-           'short_ids_question', 'pinned_question', 'find_question', 'MemoryTable', 'RecordCache']
+           'namespace_tables', 'short_ids_question', 'pinned_question', 'find_question', 'MemoryTable', 'RecordCache']
 
 # %% ../../../nbs/20_store/07_memories.ipynb #34611751
 import json
@@ -23,7 +23,6 @@ from ...core.errors import InvalidInput, NotFound
 from ..filters import TIME_CONDITIONS, Filters, filter_conditions
 from ..records import COLUMNS, KINDS, MemoryRecord, from_row, stored_id
 from .connection import KnownRows, known_rows, one_of, unreadable
-from .threads import thread_namespaces
 from ..protocols import Database, Question
 
 # %% ../../../nbs/20_store/07_memories.ipynb #cf46d4ea
@@ -89,12 +88,19 @@ _SHORT = f"""SELECT j.value, substr(j.value, 1, l.n) FROM (SELECT CASE {_LENGTH}
   SELECT coalesce(max(documents), 0) AS held FROM namespace_statistics WHERE namespace = :namespace) h) l,
   json_each(:ids) j WHERE NOT ({_ALIKE})"""
 _NAMESPACES = """
-WITH names AS (SELECT namespace AS name FROM memories UNION SELECT namespace FROM memory_versions UNION SELECT namespace FROM runs)
 SELECT name, (SELECT count(*) FROM memories WHERE namespace = name),
   (SELECT count(DISTINCT v.id) FROM memory_versions v WHERE v.namespace = name
     AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.namespace = v.namespace AND m.id = v.id)),
   (SELECT count(*) FROM runs WHERE namespace = name), (SELECT max(at) FROM events WHERE namespace = name)
-FROM names ORDER BY name"""
+FROM (SELECT j.value AS name FROM json_each(?) j) AS names ORDER BY name"""
+
+
+def namespace_tables(db: Database,  # a store
+                     ) -> list[str]:
+    "Return the names of the tables whose rows belong to a namespace; what an erasure has still to do is none of them."
+    return [str(name) for (name,) in db.query(
+        "SELECT t.name FROM sqlite_master t JOIN pragma_table_info(t.name) c ON c.name = 'namespace' "
+        "WHERE t.type = 'table' AND t.name <> 'pending_scrubs' ORDER BY t.name")]
 
 
 def short_ids_question(namespace: str,      # the partition
@@ -220,11 +226,11 @@ class MemoryTable:
         return [r for i in dict.fromkeys(ids) for r in self.versions(i, namespace)[-1:]]
 
     def summaries(self) -> list[NamespaceSummary]:
-        "Return what the store holds of each namespace, by name."
+        "Return what the store holds of each namespace that has a row in any table, by name; events of erasures are none."
         db = self.db.for_namespace(None)
-        found = [NamespaceSummary(*row) for row in db.query(_NAMESPACES)]
-        alone = set(thread_namespaces(db)) - {n.name for n in found}
-        return sorted([*found, *(NamespaceSummary(name, 0, 0, 0, None) for name in alone)], key=lambda n: n.name)
+        rows = " UNION ".join(f"SELECT namespace FROM {table}" + (" WHERE kind <> 'erase'" if table == "events" else "")
+                              for table in namespace_tables(db))
+        return [NamespaceSummary(*row) for row in db.query(_NAMESPACES, (json.dumps([name for (name,) in db.query(rows)]),))]
 
     def records(self,
                 seqs: Sequence[int],  # numbers of memories; those that are gone are left out

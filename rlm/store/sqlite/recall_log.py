@@ -71,12 +71,17 @@ class _RecallTable:
             recalls: Sequence[Recall],  # in order
             limit: int,                 # recalls that each namespace keeps, the newest
             ) -> int:                   # number of stored entries
-        "Store recalls, inside a transaction; those are left out in whose namespace something was erased since."
+        """Store recalls, inside a transaction. Those are left out in whose namespace something was erased since, and those of a namespace
+        that holds no memory: after an erasure, it would hold questions again."""
         log, stored, first, rows = EventLog(self.db), 0, dict[str, int](), list[tuple[Any, ...]]()
         for recall in recalls:
             first[recall.namespace] = min(recall.event, first.get(recall.namespace, recall.event))
         erased = {name for name, event in first.items() if log.erased_since(name, event)}
+        some = "SELECT 1 FROM memories WHERE namespace = ? UNION ALL SELECT 1 FROM memory_versions WHERE namespace = ? LIMIT 1"
+        held = {name for name in first if self.db.query(some, (name, name))}
         for recall in recalls:
+            if recall.namespace not in held:
+                continue
             if recall.namespace in erased and log.erased_since(recall.namespace, recall.event):
                 continue
             self.db.query("INSERT INTO recalls (at, namespace, query, door, actor, event) VALUES (?, ?, ?, ?, ?, ?)",
