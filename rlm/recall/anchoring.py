@@ -322,7 +322,7 @@ class AnchoredSearcher:
         worth = TermScores(plan, self.index.lexical.docs.spans(self.index.metadata.docs(seqs).tolist()))
         hits = list[AnchoredHit]()
         for n, r in enumerate(ranked):
-            shares = LazyExplanation(records[r.seq], r.parts, worth, n)
+            shares = LazyExplanation(records[r.seq], ranked, worth, n)
             answer, path = ExplainedHit(records[r.seq], r.score, shares), paths.get(r.seq, ())
             hits.append(AnchoredHit(answer, f"anchor {slot}" if r.seq in near else "", len(path) - 1 if path else None, path))
         return sorted(hits, key=lambda h: (-round(h.answer.score / SCORE_EPSILON), h.answer.record.id))

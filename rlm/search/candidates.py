@@ -323,7 +323,7 @@ class Searcher:
         if not len(ranked) or features.before or not weights.update or self.index.semantic.model is None:
             return ranked
         first = len(without_surplus(ranked, UPDATES_OF))  # what is below these is below all that may move
-        later = self.index.storage.edge_table.targets(ranked.seqs[:first].tolist(), LATER)
+        later = self.index.storage.edge_table.targets(ranked[:first].seqs.tolist(), LATER)
         ranked, links = self._with_linked(measured, ranked, later, allowed) if later and measured else (ranked, [])
         changes = change_positions(ranked, c) if weights is own else NO_POSITIONS
         if not links and not len(changes):

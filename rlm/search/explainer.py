@@ -86,25 +86,23 @@ def names_unknown(index: NamespaceIndex,  # index that was searched
 
 def relevances(index: NamespaceIndex,          # index that was searched
                found: CandidateSet,            # candidates of the question
-               ranked: Sequence[RankedMemory],  # the best of them, best first; at least two where two were found
+               ranked: RankedList,             # the best of them, best first; at least two where two were found
                ) -> list[float | None]:        # probability for each; None: not known, for a learned ranker or an unfitted model
     "Return how likely each memory that was found answers the question."
     weights, measured = index.scorer.ranker, found.measured
     words = index.scorer.linear_weights.words
     model = relevance_model(None if measured is None else index.semantic.model)
-    if model is None or not isinstance(weights, ScoreWeights) or not (weights.words and weights.meaning):
+    if model is None or not isinstance(weights, ScoreWeights) or not (weights.words and weights.meaning) or not len(ranked):
         return [None] * len(ranked)
     mean, spread = (0.0, 0.0) if measured is None else (measured.mean, measured.spread)
-    added, size = [r.parts for r in ranked], index.lexical.documents
-    if not ranked:
-        return []
-    scores = [r.score - parts.get(UPDATE, 0.0) for r, parts in zip(ranked, added, strict=True)]
+    moved, size = ranked.part(UPDATE), index.lexical.documents
+    scores = [score - more for score, more in zip(ranked.rows[:, 1].tolist(), moved, strict=True)]
     best, *others = sorted(scores)[::-1]
     lead, first = best - others[0] if others else min(1.0, best), scores.index(best)
-    shown = [model.probability(parts.get("words", 0.0) / words, mean + spread * parts.get("meaning", 0.0) / weights.meaning,
-                               best - scores[n], size, lead if n == first else 0.0) for n, parts in enumerate(added)]
+    shown = [model.probability(said / words, mean + spread * meant / weights.meaning, best - scores[n], size, lead if n == first else 0.0)
+             for n, (said, meant) in enumerate(zip(ranked.part("words"), ranked.part("meaning"), strict=True))]
     for n in range(len(shown) - 2, -1, -1):  # what stands for an earlier memory is as relevant as that is
-        shown[n] = max(shown[n:n + 2]) if UPDATE in added[n] else shown[n]
+        shown[n] = max(shown[n:n + 2]) if moved[n] else shown[n]
     most = UNKNOWN if names_unknown(index, found) else 1.0
     lowered: list[float] = list(accumulate([min(p, most) for p in shown], min))  # none is likelier than one above it
     return list(lowered)
@@ -161,7 +159,7 @@ def _best_run(units: Sequence[tuple[int, int]], held: Sequence[frozenset[str]], 
             if held[last] <= seen and last > first:
                 continue
             seen |= held[last]
-            if (value := (sum(worth[t] for t in seen), -length)) > best:
+            if (value := (math.fsum(worth[t] for t in seen), -length)) > best:  # the same in whatever order a set has
                 best, found = value, (first, last)
     return found
 
@@ -285,19 +283,19 @@ class LazyExplanation(Mapping[str, Mapping[str, float]]):
     __slots__ = ("_made", "_of")
 
     def __init__(self,
-                 record: MemoryRecord,        # memory that was found
-                 parts: Mapping[str, float],  # part of its score → contribution
-                 worth: TermScores,           # scores that each term adds to all memories that were found
-                 n: int,                      # position of the memory among these
+                 record: MemoryRecord,           # memory that was found
+                 ranked: Sequence[RankedMemory],  # all memories that were found, with the parts of their scores
+                 worth: TermScores,              # scores that each term adds to these
+                 n: int,                         # position of the memory among these
                  ) -> None:
-        self._of, self._made = (record, parts, worth, n), None
+        self._of, self._made = (record, ranked, worth, n), None
 
     _made: dict[str, dict[str, float]] | None
 
     def _shares(self) -> dict[str, dict[str, float]]:
         if self._made is None:
-            record, parts, worth, n = self._of
-            self._made = explain_score(record, parts, worth[n])
+            record, ranked, worth, n = self._of
+            self._made = explain_score(record, ranked[n].parts, worth[n])
         return self._made
 
     def __getitem__(self, key: str) -> dict[str, float]:
@@ -377,7 +375,7 @@ class Explainer:
         "Return the best `k` memories that pass the filters; within a snapshot of the index, which `search` opens by itself."
         most = max(k, READ_FOR_ATTRIBUTE)  # the second tells how sure the first is, too
         found, rows = self.searcher.retrieve_and_rank(query, most, filters)
-        ranked = list(first_of_ties(rows, most, self.index))  # a `RankedList` makes its items anew whenever it is read
+        ranked = first_of_ties(rows, most, self.index)
         floor, known = relevance_floor(self.index, found), relevances(self.index, found, ranked)
         hits, asked = self._hits(found, ranked, known, floor), found.features.attribute
         read = [h.record for h in hits[:READ_FOR_ATTRIBUTE]] if asked else []
@@ -386,13 +384,12 @@ class Explainer:
             hits = [h._replace(relevance=h.relevance and min(h.relevance, UNKNOWN), floor=FLOOR) for h in hits]
         return hits[:k]
 
-    def _hits(self, found: CandidateSet, ranked: Sequence[RankedMemory], known: Sequence[float | None],
-              floor: float = 0.0) -> list[ExplainedHit]:
-        seqs = [r.seq for r in ranked]
-        records = self.records.records(seqs)
+    def _hits(self, found: CandidateSet, ranked: RankedList, known: Sequence[float | None], floor: float = 0.0) -> list[ExplainedHit]:
+        seqs, scores = ranked.seqs, ranked.rows[:, 1].tolist()
+        records = self.records.records(seqs.tolist())
         worth = TermScores(found.plan, self.index.lexical.docs.spans(self.index.metadata.docs(seqs).tolist()))
-        hits = [ExplainedHit(record := records[r.seq], r.score, LazyExplanation(record, r.parts, worth, n), relevance, floor)
-                for n, (r, relevance) in enumerate(zip(ranked, known, strict=True))]
+        hits = [ExplainedHit(record := records[seq], scores[n], LazyExplanation(record, ranked, worth, n), known[n], floor)
+                for n, seq in enumerate(seqs.tolist())]
         return sorted(hits, key=lambda h: (-round(h.score / SCORE_EPSILON), h.record.id))
 
     def explain(self,
@@ -406,9 +403,10 @@ class Explainer:
             docs = self.index.metadata.docs([record.seq]).tolist()
             found = candidates.retrieve(query, POOL, allowed := self.searcher.filters.resolve(filters), docs)
             frequencies = {t: self.index.lexical.document_frequency(t) for t in candidates.search_terms(found.features, query.terms)}
-            mine = [r for r in self.searcher.rank(found, len(found.candidates.docs) + REORDERED, allowed) if r.seq == record.seq]
-            relevant = [r for r in mine if any(map(r.parts.get, ("words", "meaning", UPDATE)))]
-            return (self._hits(found, relevant, [None] * len(relevant))[0].shares if relevant else {}), frequencies
+            ranked = self.searcher.rank(found, len(found.candidates.docs) + REORDERED, allowed)
+            mine = RankedList(ranked.names, ranked.rows[ranked.seqs == record.seq])
+            relevant = any(any(mine.part(name)) for name in ("words", "meaning", UPDATE))
+            return (self._hits(found, mine, [None])[0].shares if relevant else {}), frequencies
 
     def evidence_scale(self,
                        shares: Shares,  # shares of one memory's score, as `explain` returns them

@@ -19,6 +19,7 @@ from .lexical.bm25 import QueryPlan, QueryTerm, idf
 from .lexical.lexical_index import LexicalIndex
 from .metadata_table import MetadataTable, microseconds
 from .namespace_index import NamespaceIndex
+from .scoring import RankedMemory
 from ..store.filters import Filters
 from ..store.protocols import MAX_TERMS, rarest
 from ..store.records import MemoryRecord
@@ -204,8 +205,8 @@ class PastIndex:
         out = []
         for negative, _, which, number, doc in rows:
             record, span = records[which][number], self._part(which)[0].docs.span(doc)
-            worth = TermScores(plans[which], [span], own_only=True)
-            out.append(ExplainedHit(record, -negative, LazyExplanation(record, {"words": -negative}, worth, 0)))
+            worth, ranked = TermScores(plans[which], [span], own_only=True), RankedMemory(number, -negative, {"words": -negative})
+            out.append(ExplainedHit(record, -negative, LazyExplanation(record, [ranked], worth, 0)))
         return out
 
     def close(self) -> None:

@@ -135,7 +135,8 @@ def without_surplus(ranked: RankedList,  # memories, best first
     if len(ranked) <= k:
         return ranked
     scores = ranked.rows[:, 1]
-    return ranked[:int(np.count_nonzero(scores >= scores[k - 1] - SCORE_EPSILON))]
+    least = scores[k - 1] - SCORE_EPSILON
+    return ranked[:k if scores[k] < least else int(np.count_nonzero(scores >= least))]
 
 
 @loop("f8** i8 ?* i4* i4* i8")

@@ -145,6 +145,12 @@ class RankedList(Sequence[RankedMemory]):
     def _memory(self, row: Sequence[float]) -> RankedMemory:
         return RankedMemory(int(row[0]), row[1], {name: added for name, added in zip(self.names, row[2:], strict=True) if added})
 
+    def part(self,
+             name: str,  # name of a part
+             ) -> list[float]:
+        "Return what a part added to each score; zeros for a part that is not among `names`."
+        return self.rows[:, 2 + list(self.names).index(name)].tolist() if name in self.names else [0.0] * len(self)
+
     def __len__(self) -> int:
         return len(self.rows)
 

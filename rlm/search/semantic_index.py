@@ -392,7 +392,7 @@ class SemanticIndex:
             return []
         if self.is_exact:
             return [(self._dense.seqs.values, self._dense.rows(len(query.unit)) @ query.unit)]
-        return self.index.approximate_scores(query.vector)
+        return self.index.approximate_scores(query.unit)
 
     def nearest(self,
                 query: MeasuredQuery | None,     # a question, measured

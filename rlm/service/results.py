@@ -8,7 +8,7 @@ __all__ = ['Parts', 'SHOWN', 'Source', 'by_column', 'Hit', 'memory_dict', 'Searc
 
 # %% ../../nbs/90_service/01_results.ipynb #ef1a2039
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -39,7 +39,7 @@ def by_column(parts: Parts,             # parts of one hit's score
     return {c: sums[c] for c in SHOWN if sums.get(c)}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Hit:
     "One memory that a search found."
 
@@ -61,10 +61,9 @@ class Hit:
         plain = {"block_index": self.memory.seq, "content": self.memory.text, "keywords": list(self.memory.tags)}
         return plain[key] if key in plain or self.recalled is None else self.recalled()[key]
 
-    def __getstate__(self) -> list[Any]:
+    def __getstate__(self) -> dict[str, Any]:
         "Return the hit's values for a copy, which has no store to ask: what attention tells is read now."
-        told: Callable[[], Mapping[str, Any]] | None = None if self.recalled is None else partial(dict, self.recalled())
-        return [*(getattr(self, f.name) for f in fields(self) if f.name != "recalled"), told]
+        return self.__dict__ | {"recalled": None if self.recalled is None else partial(dict, self.recalled())}
 
     @property
     def id(self) -> str:
@@ -96,6 +95,14 @@ class Hit:
                 "memory": memory_dict(self.memory), **({"past": self.past} if self.past else {}),
                 **({"layer": self.layer} if self.layer else {}),
                 **({"hops": self.hops, "path": list(self.path)} if self.hops is not None else {})}
+
+# %% ../../nbs/90_service/01_results.ipynb #3a7c11e0
+def make_hit(values: dict[str, Any],  # rank, score, memory, parts, and any other field; the hit keeps this dictionary
+             ) -> Hit:
+    "Return a hit straight from its values, set all at once, as `make_record` does; a field that is left out has its default."
+    hit = object.__new__(Hit)
+    object.__setattr__(hit, "__dict__", values)
+    return hit
 
 # %% ../../nbs/90_service/01_results.ipynb #e8216779
 from ..core.clock import to_iso

@@ -36,7 +36,7 @@ from ..search.lexical.bm25 import CONTEXT_FIELDS
 from ..search.query_features import asks_before, past_moment
 from .memory_context import MemoryContext
 from .reader import MemoryReader
-from .results import Explanation, Hit, Parts, SearchResults, by_column
+from .results import Explanation, Hit, Parts, SearchResults, by_column, make_hit
 from ..store.embedding_model import EmbeddingModelInfo, Vectors
 from ..store.filters import Filters
 from ..store.protocols import TermStatistics, Weights, rarest
@@ -241,7 +241,8 @@ class MemorySearcher:
         if (found := self._search_index(request, k)) is None:
             return SearchResults(request.text, request.filters, self.full_text(request, k), source="full text")
         found = self._known_first(request, self._without_acknowledgements(request, found, k))[:k]
-        hits = tuple(Hit(n, a.score, a.record, a.shares, relevance=a.relevance, past=a.past) for n, a in enumerate(found, start=1))
+        hits = tuple(make_hit({"rank": n, "score": h.score, "memory": h.record, "parts": h.shares, "relevance": h.relevance,
+                               "past": h.past}) for n, h in enumerate(found, start=1))
         kept, refused = _cut_irrelevant(hits, least, found[0].floor if found else 0.0)
         return SearchResults(request.text, request.filters, kept, ranked_by=self.index.scorer.trained_on, refused=refused)
 

@@ -81,6 +81,8 @@ class DocTable:
               docs: Sequence[int],  # numbers of memories
               ) -> list[slice]:
         "Return the passages of each memory."
+        if self.one_passage_each:
+            return [slice(doc, doc + 1) for doc in docs]
         first, last, end = self.first_passage.values, self.size - 1, self.passage_doc.size
         return [slice(int(first[doc]), int(first[doc + 1]) if doc < last else end) for doc in docs]
 
@@ -171,13 +173,12 @@ def highest(scores: Any,  # numbers from 0
 
 # %% ../../../nbs/28_index/08_lexical_index.ipynb #ea39fc14
 def _candidate_passages(scores: Floats,                      # (passages,) of the whole index
-                        n: int,                              # number of memories wanted
+                        most: int,                           # number of passages wanted
                         docs: DocTable,                      # memories of the passages
                         allowed: NDArray[np.bool_] | None,   # by memory: True if it may be found; None: all
                         include: Sequence[int] | NDArray[Any],  # memories whose passages are candidates in any case
                         ) -> NDArray[np.int64]:              # ascending
-    "Return the passages with the highest scores, twice as many as `n` memories have on average."
-    most = n * 2 * -(-docs.passage_doc.size // max(1, docs.size))
+    "Return the passages with the highest scores, and those of some memories."
     wanted = most if allowed is None else most * len(allowed) // max(1, int(np.count_nonzero(allowed)))
     for threshold in score_thresholds(scores, wanted):
         where = np.flatnonzero(scores > threshold)  # booleans: ten times faster than floats
@@ -400,8 +401,12 @@ class LexicalIndex:
         "Return the best `n` memories that have a term of the query, and those to include."
         scores, first = self._zeros(), plan.terms_within_budget(POSTING_BUDGET, at_least_one=True)
         plan.add_scores(scores, first)
-        where = _candidate_passages(scores, n, self.docs, allowed, include).astype(np.int32)  # as postings are
+        final = first is None and self.docs.one_passage_each  # else twice as many passages as `n` memories have on average
+        most = n if final else n * 2 * -(-self.docs.passage_doc.size // max(1, self.docs.size))
+        where = _candidate_passages(scores, most, self.docs, allowed, include).astype(np.int32)  # as postings are
         found = scores[where]
+        if final:
+            return ScoredDocs(where, found)
         if first is not None:
             plan.add_scores_at(found, where, ~first)
         docs, values = best_passages(self.docs.passage_doc.values[where], found)
