@@ -65,6 +65,7 @@ class GraphIndex:
         self._adjacency, self._position, self._lock = _NO_LINKS, ("", 0), backend.db.shared_lock()
         self._token: tuple[int, int, int] | None = None  # change token of the connection that was asked last
         self._unsaved, self._thread = 0, None  # changed rows since the file was written; loads or saves
+        self.newer = list[int]()  # memories that were linked when they were written; another list when other links have changed
         self._loading = threading.Lock()
 
     _thread: threading.Thread | None
@@ -98,12 +99,14 @@ class GraphIndex:
                     if not waits and self.backend.edge_table.many(SAVE_FROM):
                         return False
                     self._adjacency = build_adjacency(self.backend.edge_table.links(self.namespace))
-                    self._unsaved = len(self._adjacency.to)
+                    self._unsaved, self.newer = len(self._adjacency.to), []
                 elif touched:
+                    self.newer = [] if any(len(self._adjacency.row(s)[0]) for s in touched) else self.newer
                     graph = replace_rows(self._adjacency, touched, self.backend.edge_table.links(self.namespace, touched))
                     large = graph.changes > max(COMPACT_ROWS, len(graph.starts) // 20)
                     self._adjacency = compacted(graph) if large else graph
                     self._unsaved += len(touched)
+                    self.newer += sorted(touched)
                 self._position = position
             self._token = token
             return True
@@ -132,7 +135,7 @@ class GraphIndex:
         if not self.backend.derived_files.is_known(stamp["store"], event, str(stamp.get("digest"))):
             return False
         found_links = Adjacency(arrays["memories"], arrays["starts"], arrays["to"], arrays["weight"], arrays["bits"])
-        self._adjacency, self._position, self._unsaved = found_links, (identity, event), 0
+        self._adjacency, self._position, self._unsaved, self.newer = found_links, (identity, event), 0, []
         return True
 
     def save(self,

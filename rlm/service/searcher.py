@@ -351,13 +351,14 @@ class MemorySearcher:
                     context: str | None = None,  # conversation whose own anchors are used; None: those of the namespace
                     ) -> SearchResults:
         "Return the best hits, those near an anchor marked, and move it. Raises `InvalidInput`."
-        if request.filters.as_of is None and not self.builder.ready():
+        if request.filters.as_of is None and self.index.new_position() is not None and not self.builder.ready():
             anchors = self.anchored.anchors
             anchors.radius(anchors.choose(None, slot), radius)  # refuses what there is not
             return self.search(request, k) if fallback else SearchResults(request.text, request.filters, (), source="building")
         asked = self.embed(request, self.index.semantic.stamp)
         found = self.anchored.search(asked.query, k, request.filters, slot, radius, fallback, context)
-        past = past_of(self.ctx, [f.answer.record for f in found])
+        stating = self.explainer.records.with_ends([f.answer.record.seq for f in found])
+        past = past_of(self.ctx, [f.answer.record for f in found], stating=stating, linked=self.index.semantic.model is not None)
         hits = tuple(Hit(n, f.answer.score, f.answer.record, f.answer.shares, f.layer, f.hops, f.path,
                          past=past.get(f.answer.record.id, "")) for n, f in enumerate(found, start=1))
         return SearchResults(request.text, request.filters, hits, ranked_by=self.index.scorer.trained_on)

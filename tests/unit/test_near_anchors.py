@@ -3,6 +3,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -280,6 +281,24 @@ def test_the_index_answers_what_the_neighbourhood_cannot(path: Path) -> None:
 
 
 @pytest.mark.seed("004 radius")
+def test_what_is_written_near_an_anchor_joins_what_is_around_until_a_link_changes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Memory(path, embedder="none") as memory:
+        for id in ("boat", "sail", "oar"):
+            memory.write(f"The {id} is new.", id=id, session="harbour")
+        memory.graph.build(progress=False)
+        memory.anchors.set("A", "boat")
+        walks, walk = list[int](), memory.graph.walk
+        monkeypatch.setattr(memory.graph, "walk", lambda start, *how: walks.append(start) or walk(start, *how))
+        memory.search("new", slot="A")
+        mast = memory.write("The mast is new.", id="mast", session="harbour", slot="A")
+        found = {h.id: h.path for h in memory.search("new", slot="A")}
+        assert len(walks) == 1 and memory.graph.neighbors(mast.id), "it was linked, and nothing was walked again"
+        for id, ids in found.items():
+            assert all(b in dict(memory.graph.neighbors(a)) for a, b in pairwise(ids)) and ids[-1] == id
+        memory.unlink("boat", "sail")
+        assert {h.id: h.path for h in memory.search("new", slot="A")} and len(walks) == 2
+
+
 def test_a_larger_radius_finds_more_of_what_is_near(path: Path) -> None:
     with crowd(path) as m:
         found = [{h.id for h in m.search("boat", 30, slot="A", radius=r, fallback=False)} for r in (0, 1)]
