@@ -578,6 +578,9 @@ def _cue_lists() -> tuple[tuple[str, ...], frozenset[str], frozenset[str]]:
     return tuple(set(english_openings()) - set(whole)), words, by_another | g.ended.cues | _NO_LONGER.cues | _NOT_THAT.cues
 
 
+_LISTS = LazyPattern(r" (?:and|or|&|as well as|plus) |, ", re.I)
+
+
 @lru_cache(1 << 15)
 def _is_cue(word: str) -> bool:
     "Whether a word, small, may be part of a statement that can end another or be ended."
@@ -587,5 +590,6 @@ def _is_cue(word: str) -> bool:
 
 def may_end_facts(text: str,  # words of a memory
                   ) -> bool:
-    "Return False only if no sentence of a text states a fact that ends or denies another, has one value at a time or a known relation."
-    return not text.isascii() or "'" in text or any(map(_is_cue, _LETTERS.findall(text.lower())))
+    """Return False only if no sentence of a text states a fact that ends or denies another, has one value at a time, a known relation or a
+    list of values."""
+    return not text.isascii() or "'" in text or _LISTS.search(text) is not None or any(map(_is_cue, _LETTERS.findall(text.lower())))

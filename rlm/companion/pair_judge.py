@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['CUES', 'READ', 'Matrix', 'READER', 'WORTH_READING', 'READ_OF_EACH', 'ENDS', 'BOTH_END', 'PRIOR', 'MAY_END',
            'STANDS_OUT', 'IF_SAME', 'COMPARED', 'READ_LIMITS', 'LINKED', 'AT_ONCE', 'ENDED', 'text_cues', 'pair_cues',
-           'told_by_grammar', 'PairModel', 'pair_inputs', 'run_networks', 'pair_model', 'PairReader', 'pair_reader',
-           'PairJudgement']
+           'told_by_grammar', 'says_more', 'PairModel', 'pair_inputs', 'run_networks', 'pair_model', 'PairReader',
+           'pair_reader', 'PairJudgement']
 
 # %% ../../nbs/85_companion/18_pair_judge.ipynb #10a32893
 import hashlib
@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from .statement import DATA, Statement, language_data
+from .statement import DATA, Statement, language_data, list_members, normal_value
 from .fact_extraction import MOST_CHARACTERS, text_facts
-from .supersession import current_again, end_memory, is_kept_as_given, speaker_of
+from .supersession import current_again, end_memory, is_kept_as_given, same_value, speaker_of, verb_of
 from ..core.clock import Clock
 from ..core.guard import may_overrule
 from ..core.text import split_sentences, tokens
@@ -115,6 +115,48 @@ def told_by_grammar(old: str,  # words of the older memory
         return False
     had, named = ([frozenset(tokens(s.key[0])) for s in t.facts] for t in (a, b))
     return not any(name and name <= other for name in named for other in had)
+
+
+_NUMBER = r"(?:two|three|four|five|six|seven|eight|nine|ten|a couple of|several|\d+)"
+_COUNTER = "(?:마리|명|분|대|개|채|벌|권|켤레|그루|곳|병|알|군데)"
+_COUNTED = LazyPattern(rf"\b{_NUMBER} (?:[\w-]+ ){{0,2}}[\w-]+(?:s|ren|mice|men)\b|(?:두|세|네|다섯|여섯|[2-9]) ?{_COUNTER}|둘|셋", re.I)
+_ONE_OF_THEM = LazyPattern(rf"\bone of (?:my|our|his|her|their|the|them|those|its)\b|(?:(?:^|[ .])한|\b1) ?{_COUNTER}|하나[가를는]", re.I)
+_LEFT = LazyPattern(r"\b(?:only|just|left|remains?|now have)\b|[가-힣]만(?: |$)|남았|남아", re.I)  # the count that there is now
+_ALL_OF_THEM = LazyPattern(r"\b(?:both|all|everything|neither|either)\b|둘 ?다|모두|전부|(?:^| )다 ", re.I)
+_NOUN_ENDING = LazyPattern(r"(?<=[가-힣])(?:은|는|이|가|을|를|도|에서|에|의)$")
+
+
+def _listed(text: str) -> list[frozenset[str]]:
+    "The words of each member of a list that a text has, by its facts or by its conjunctions; empty: it has none."
+    found = max((list_members(s.value) for s in text_cues(text).facts), key=len, default=())
+    if len(found) < 2 and len(found := list_members(text)) > 1:  # *yoga* of `나는 요가`, *swimming* of *swimming on Monday evenings*
+        first, last = found[0].split(), found[-1].split()
+        near = [w for w in last if w.lower() not in ("a", "an", "the", "my", "our", "his", "her", "their", "its")]
+        found = (first[-1], *found[1:-1], _NOUN_ENDING.sub("", near[0] if near else last[0]))
+    return [frozenset(tokens(member)) for member in found] if len(found) > 1 else []
+
+
+def _denies_another(old: str, new: str) -> bool:
+    "Whether the grammar reads in the newer text denials alone, of other values than those of the same relation in the older."
+    denied = text_cues(new).facts
+    had = [o for o in text_cues(old).facts for n in denied if o.key[0] == n.key[0] and verb_of(o.key[1]) == verb_of(n.key[1])
+           and not (o.single or o.ended or o.negated)]
+    values = [normal_value(v) for n in denied for v in list_members(n.value)]
+    return bool(had) and all((n.ended or n.negated) and n.value for n in denied) and not _ALL_OF_THEM.search(new) and not any(
+        same_value(v, normal_value(member)) for v in values for o in had for member in list_members(o.value))
+
+
+def says_more(old: str,  # words of the older memory
+              new: str,  # words of the newer one
+              ) -> bool:
+    """Return whether the older memory says more than what the newer one can deny, so that it is not over: a list of which that names a
+    member, not all, *a boat and a van* and *sold the van*; a count of which one is gone, `두 마리` and `한 마리가 죽었다`; another of the
+    things that one may have several of, *allergic to nuts* and *no longer allergic to cats*."""
+    if (_ONE_OF_THEM.search(new) and _COUNTED.search(old) and not _LEFT.search(new)) or _denies_another(old, new):
+        return True
+    said = text_cues(new).words
+    named = [bool(member & said) for member in _listed(old)]
+    return any(named) and not all(named) and not _ALL_OF_THEM.search(new)
 
 # %% ../../nbs/85_companion/18_pair_judge.ipynb #88359383
 Matrix = NDArray[np.float32]
@@ -355,6 +397,7 @@ class PairJudge:
         vectors = self._vectors(sorted({r.seq for pair in pairs for r in pair}))
         pairs = [(old, new) for old, new in pairs if old.seq in vectors and new.seq in vectors and old.text != new.text
                  and not told_by_grammar(old.text, new.text)]
+        pairs = self._undecided(pairs)
         if not pairs:
             return [], []
         edges = self.storage.edges([old.id for old, _ in pairs], self.namespace)
@@ -386,11 +429,17 @@ class PairJudge:
             linked[new.id] += 1
             ends = (bool(sure[at]) and (p >= may_end if read else reader is None) and linked[new.id] == 1 and p > total[new.id] / 2
                     and not old.immutable and old.valid_to is None and may_overrule(new.provenance, old.provenance)
-                    and len(split_sentences(old.text)) == 1)
+                    and len(split_sentences(old.text)) == 1 and not says_more(old.text, new.text))
             gone |= {old.id} if ends else set()
             if ends or edge is None or abs(edge.weight - p) > 1e-3:
                 out.append(PairJudgement(old, new, p, ends))
         return out, list({pairs[n][1].id: pairs[n][1] for n in worth}.values()) if not read else []
+
+    def _undecided(self, pairs: Sequence[tuple[MemoryRecord, MemoryRecord]]) -> list[tuple[MemoryRecord, MemoryRecord]]:
+        "The pairs without those of which the grammar has ended a part of the older, and left another."
+        parts = {seq: {by for _, by in facts} for seq, facts in self.storage.facts.with_ends([old.seq for old, _ in pairs]).items()
+                 if any(f.valid_to is None for f, _ in facts)}
+        return [(old, new) for old, new in pairs if new.seq not in parts.get(old.seq, ())]
 
     def apply(self,
               tx: SQLWriter,              # a transaction

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['DISPUTES', 'speaker_of', 'is_kept_as_given', 'facts_of', 'may_answer', 'facts_of_answer', 'same_value',
-           'other_part_of_time', 'ends', 'FactKeeper', 'RejectedValue', 'at_each_detail', 'rejectable',
-           'refused_values', 'refuse_rejected']
+           'other_part_of_time', 'by_member', 'verb_of', 'ends', 'FactKeeper', 'RejectedValue', 'at_each_detail',
+           'rejectable', 'refused_values', 'refuse_rejected']
 
 # %% ../../nbs/85_companion/05_supersession.ipynb #6b44c2b9
 import re
@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 
 from .english import may_end_facts
-from .statement import MOVED, POSSESSION, Statement, language_data, normal_value, relation_of
+from .statement import MOVED, POSSESSION, Statement, language_data, list_members, normal_value, relation_of
 from .fact_extraction import ANSWER, MEANT, answered, corrects, text_facts, value_in_place
 from ..core.guard import may_overrule
 from ..core.text.normal_form import LazyPattern
@@ -76,14 +76,15 @@ _KIN = {"she": r"(?:sister|mother|mom|mum|wife|girlfriend|daughter|aunt|niece|gr
 def facts_of(record: MemoryRecord,  # a memory, stored or not
              ) -> MemoryFacts:
     """Return the facts of a block that can end others or be ended: those with one value at a time, those that deny or end something, those
-    of a known relation, and those that a model read. Rules and strategies state none; an assistant's or tool's turn is nobody's fact. A
-    provenance with `facts: False` says that words are kept as they were given, a file or an item of a program: they state none either."""
+    of a known relation, those whose value is a list, and those that a model read. Rules and strategies state none; an assistant's or tool's
+    turn is nobody's fact. A provenance with `facts: False` says that words are kept as they were given, a file or an item of a program:
+    they state none either."""
     if record.kind != "block" or record.role not in (None, "user") or is_kept_as_given(record) or not (
             record.provenance.get("facts") or may_end_facts(record.text)):
         return MemoryFacts((), ())
     found = text_facts(record.text, speaker_of(record), pronouns=True)
     kept = [s for s in found.statements if s.relation in _endable() or s.relation in (*_SWITCHED, MOVED)
-            or ((s.single or s.negated or s.ended or s.instead_of) and s.subject not in _PRONOUNS)]
+            or ((s.single or s.negated or s.ended or s.instead_of or len(list_members(s.value)) > 1) and s.subject not in _PRONOUNS)]
     told = {(s.key[0], normal_value(s.value)) for s in kept}  # by the grammar, whose names of relations are always the same
     added = [s for s in _model_statements(record) if (s.key[0], normal_value(s.value)) not in told]
     kept += added
@@ -150,6 +151,34 @@ def _habitual(value: str,  # value of a habit, in normal form: `coffee every mor
 
 
 _HAD = frozenset({"have", "has", "own", "owns", "vehicle", "pet", "use"})  # relations that are over when a thing is sold or given away
+_LISTABLE = frozenset({"employer", "residence", "occupation", "time", "place"})  # relations of one value at a time that may have two
+_BOTH = frozenset({"both", "either", "neither", "both of them", "either of them", "둘 다", "둘다"})  # values that name a list's members
+
+
+def by_member(found: MemoryFacts,  # facts of a memory
+              ) -> MemoryFacts:
+    "Return the facts with one for each member of a list: what denies *eggs* leaves *nuts* as it was."
+    out = [(f if v == f.value else replace(f, value=v, value_key=normal_value(v)), instead)
+           for f, instead in zip(found.facts, found.instead_of, strict=True)
+           for v in (list_members(f.value) if not f.single or f.relation in _LISTABLE else (f.value,))]
+    return MemoryFacts(tuple(f for f, _ in out), tuple(instead for _, instead in out))
+
+
+def _aimed_at(rivals: Sequence[Fact], new: Fact, stated: Sequence[Fact], instead: Sequence[str]) -> list[Fact]:
+    "The facts that a new one may end, without those that its text states again; of a list that it names a member of, that one alone."
+    def named(o: Fact) -> bool:
+        return o.value_key == new.value_key or any(same_value(v, o.value_key) for v in instead)
+
+    lists = {(o.seq, o.relation_key) for o in rivals if named(o)}
+    again = [f.value_key for f in stated if f.relation_key == new.relation_key and not (f.negated or f.ended)]
+    return [o for o in rivals if (named(o) or (o.seq, o.relation_key) not in lists)
+            and (new.negated or new.ended or not any(same_value(v, o.value_key) for v in again if v != new.value_key))]
+
+
+def verb_of(relation: str,  # relation in normal form
+            ) -> str:
+    "Return a relation by its verb, without the ending by which *plays* and *play*, *teaches* and *teaching* differ."
+    return re.sub(r"(?<=[a-z]{3})(?:e|es|s|ing)$", "", {"has": "have", "medication": "take"}.get(relation, relation))
 
 
 def ends(new: Fact,                         # a newer fact
@@ -159,7 +188,7 @@ def ends(new: Fact,                         # a newer fact
     "Return whether a newer fact ends an older one."
     gone = new.ended and new.relation_key == POSSESSION  # *sold the camera stand*: not the camera
     same = new.value_key == old.value_key if gone else same_value(new.value_key, old.value_key)
-    related = new.relation_key == old.relation_key != ""  # two switches are two facts
+    related = verb_of(new.relation_key) == verb_of(old.relation_key) != ""  # two switches are two facts
     affirmed, was_affirmed = not (new.negated or new.ended), not (old.negated or old.ended)
     if any(same_value(v, old.value_key) for v in instead_of) and not same:
         return was_affirmed
@@ -236,7 +265,7 @@ class FactKeeper:
             found = facts_of_answer(record, self.memories.records([record.seq - 1]).get(record.seq - 1))
             told = [(f.subject_key, f.relation_key, f.value_key) for f in found.facts]
             found = MemoryFacts((), ()) if told and self.rejections.find(record.namespace, told) else found
-        found, borrowed = self._with_subjects(record, found)
+        found, borrowed = self._with_subjects(record, self._of_both(record, by_member(found)))
         if not found.facts:
             return []
         again = _AGAIN.search(record.text) is not None
@@ -246,9 +275,7 @@ class FactKeeper:
             if again and fact.relation_key:
                 had = self.facts.about_any(record.namespace, [(fact.subject_key, ""), (fact.subject_key, "diet")])
                 rivals += [o for o in had if _resumed(fact, o)]
-            for other in rivals:
-                if other.seq == record.seq:
-                    continue
+            for other in _aimed_at([o for o in rivals if o.seq != record.seq], fact, found.facts, instead):
                 if other.valid_from <= fact.valid_from:
                     if not (ends(fact, other, instead) or (again and _resumed(fact, other))):
                         continue
@@ -281,6 +308,18 @@ class FactKeeper:
             for record in self.memories.records([f.seq for f in facts]).values():
                 if record.valid_to in {f.valid_to for f in facts}:
                     current_again(tx, record, now)
+
+    def _of_both(self, record: MemoryRecord, found: MemoryFacts) -> MemoryFacts:
+        "The facts with each member of the latest list in place of *both*, *either* and `둘 다`, where that is denied or over."
+        out = list[tuple[Fact, tuple[str, ...]]]()
+        for fact, instead in zip(found.facts, found.instead_of, strict=True):
+            had = [] if fact.value_key not in _BOTH or not (fact.negated or fact.ended) else [
+                o for o in self.facts.naming(record.namespace, fact.subject_key) if o.subject_key == fact.subject_key
+                and not (o.negated or o.ended) and (verb_of(o.relation_key) == verb_of(fact.relation_key) or o.relation_key in _HAD)]
+            lists = [o for o in had if sum(o.seq == p.seq for p in had) > 1]
+            members = [replace(fact, value=o.value, value_key=o.value_key) for o in lists if o.seq == lists[0].seq]
+            out += [(f, instead) for f in members or [fact]]
+        return MemoryFacts(tuple(f for f, _ in out), tuple(instead for _, instead in out))
 
     def _with_subjects(self, record: MemoryRecord, found: MemoryFacts) -> tuple[MemoryFacts, list[bool]]:
         """Give statements that leave open what they are about the subject of the fact that they are about, and its relation: corrections,
@@ -417,7 +456,7 @@ class FactKeeper:
         for record, found in ordered:
             self.keep(tx, record, found, now)
         for record, found in ordered:
-            self._claim(record, found)
+            self._claim(record, by_member(found))
 
     def _claim(self, record: MemoryRecord, found: MemoryFacts) -> None:
         "Say of facts that came with their end that this memory ended them, if it did: then they are current again when it goes."
