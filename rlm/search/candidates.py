@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from ..core.compiled import loop, searched
 from ..core.text import tokens
-from .scoring import DEFAULT_WEIGHTS, EXACT, HEAD_CODES, Candidates, RankedList, ScoreWeights, matching, prefilter
+from .scoring import DEFAULT_WEIGHTS, EXACT, HEAD_CODES, NO_SCRIPT, Candidates, RankedList, ScoreWeights
+from .scoring import foreign_script, matching, prefilter
 from .lexical.bm25 import QueryPlan
 from .metadata_table import Values
 from .namespace_index import NamespaceIndex
@@ -103,6 +104,16 @@ class CandidateGenerator:
         kept = self.index.lexical.with_spellings(kept)
         return kept if len(kept) <= MAX_TERMS else rarest(kept, {t: self.index.lexical.document_frequency(t) for t in kept})
 
+    def names_across(self,
+                     features: QueryFeatures,  # features of the question
+                     question: str,            # question as it was asked
+                     ) -> dict[str, list[str]]:
+        "Return the names of a question that memories have in the other script; those of speakers count by who speaks."
+        if foreign_script(self.index.metadata, features) == NO_SCRIPT:
+            return {}
+        found = self.index.lexical.names_across(question)
+        return {name: others for name, others in found.items() if name.casefold() not in features.names}
+
     def parse(self,
               query: Query,  # question with its tokens and vector
               ) -> tuple[QueryFeatures, QueryPlan, MeasuredQuery | None]:  # None: it has no vector
@@ -110,7 +121,8 @@ class CandidateGenerator:
         features = query.features or self.index.scorer.query_features(query.text)
         fits = query.model == self.index.semantic.model  # it may just have been changed
         measured = query.measured or self.index.semantic.measure(query.vector if fits else None)
-        return features, self.index.lexical.plan(self.search_terms(features, query.terms)), measured
+        names = self.names_across(features, query.text)
+        return features, self.index.lexical.plan(self.search_terms(features, query.terms), names), measured
 
     def z_scores(self,
                  measured: MeasuredQuery | None,  # question, measured; None: it has no vector

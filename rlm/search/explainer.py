@@ -402,7 +402,8 @@ class Explainer:
         with self.index.snapshot():
             docs = self.index.metadata.docs([record.seq]).tolist()
             found = candidates.retrieve(query, POOL, allowed := self.searcher.filters.resolve(filters), docs)
-            frequencies = {t: self.index.lexical.document_frequency(t) for t in candidates.search_terms(found.features, query.terms)}
+            terms = [*candidates.search_terms(found.features, query.terms), *(t.term for t in found.plan.terms)]
+            frequencies = {t: self.index.lexical.document_frequency(t) for t in terms}
             ranked = self.searcher.rank(found, len(found.candidates.docs) + REORDERED, allowed)
             mine = RankedList(ranked.names, ranked.rows[ranked.seqs == record.seq])
             relevant = any(any(mine.part(name)) for name in ("words", "meaning", UPDATE))

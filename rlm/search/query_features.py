@@ -5,8 +5,9 @@
 # %% auto #0
 __all__ = ['ANSWER_TYPES', 'TIME', 'TELEPHONE', 'CODE', 'EMAIL', 'MONEY', 'COUNT', 'PERSON', 'MOST_NAMED', 'FEW_NAMES',
            'PartialDate', 'dates_in', 'asked_types', 'told_types', 'asks_now', 'asks_before', 'past_moment',
-           'tells_change', 'identifiers_in', 'asked_attribute', 'tells_attribute', 'question_form', 'name_parts',
-           'names_in', 'named_speakers', 'dominant_script', 'QueryFeatures', 'extract_query_features']
+           'tells_change', 'identifiers_in', 'names_in_other_script', 'asked_attribute', 'tells_attribute',
+           'question_form', 'name_parts', 'names_in', 'named_speakers', 'dominant_script', 'QueryFeatures',
+           'extract_query_features']
 
 # %% ../../nbs/30_search/01_query_features.ipynb #8a17bf29
 import re
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from ..core.text import FUNCTION_WORDS, split_sentences
 from ..core.text.normal_form import LazyPattern, compose_hangul, normal_form
+from ..core.text.romanization import hangul_names, hangul_sounds, latin_names, latin_sounds, same_name
 
 # %% ../../nbs/30_search/01_query_features.ipynb #68664f25
 _MONTHS = ("january", "february", "march", "april", "may", "june",
@@ -226,6 +228,18 @@ def identifiers_in(query: str,            # question, in English or Korean
         return ()
     return tuple(name for name in found if not (len(name) == 4 and name[:2] in ("19", "20") and name.isdigit()))
 
+# %% ../../nbs/30_search/01_query_features.ipynb #c3a51b07
+def names_in_other_script(query: str,              # question as it was asked
+                          known: Collection[str],  # parts of speakers' names, case-folded
+                          ) -> list[tuple[str, str]]:  # a name as the question writes it, and as a speaker does
+    "Return the parts of speakers' names that a question holds in the other script: Jisu, where 지수 speaks."
+    if query.isascii() and all(map(str.isascii, known)):
+        return []
+    latin, hangul = [n.replace("-", "").lower() for n in latin_names(query)], [form for forms in hangul_names(query) for form in forms]
+    pairs = [(name, part, name, part) for part in known if part >= "가" for name in latin]
+    pairs += [(name, part, part, name) for part in known if part.isascii() and part.isalpha() for name in hangul]
+    return [(name, part) for name, part, a, b in pairs if latin_sounds(a) == hangul_sounds(b) and same_name(a, b)]
+
 # %% ../../nbs/30_search/01_query_features.ipynb #a77b0e32
 _ASKING = 200  # characters of the longest question that is taken to ask for an attribute: what is longer tells a story around it
 _READ = 2000  # characters of the longest text that is read for an attribute, some 3 ms: a longer one may tell it
@@ -324,9 +338,11 @@ def _owners(text: str, attribute: str) -> list[tuple[str, str]]:
 def _mentions(text: str, who: str) -> bool:
     "Tell whether a text names a person, or anyone of the same group."
     group = {w for w, n in _PEOPLE.items() if n == _PEOPLE.get(who)} or {who}
-    text = text.casefold()
-    words = _LETTERS.findall(text)
-    return any(w in words or (w >= "가" and w in text) for w in group)
+    folded = text.casefold()
+    words = _LETTERS.findall(folded)
+    if any(w in words or (w >= "가" and w in folded) for w in group):
+        return True
+    return who not in _PEOPLE and bool(names_in_other_script(text, [who]))
 
 
 def _may_be_of(text: str, who: str, texts: Sequence[str], named: bool) -> bool:
@@ -343,15 +359,25 @@ def _may_be_of(text: str, who: str, texts: Sequence[str], named: bool) -> bool:
                                         for w in others)
 
 
+def _may_be_one(name: str, other: str) -> bool:
+    "Tell whether two names may be of one person: Nadia's, of *Nadja's*; Jisu's, of 지수; two of other scripts."
+    if name.isascii() != other.isascii():
+        hangul, latin = sorted((name, other), key=str.isascii)
+        if not latin.isalpha() or not all("가" <= c <= "힣" for c in hangul):
+            return True
+        name, other = latin_sounds(latin), hangul_sounds(hangul)
+    return SequenceMatcher(None, name, other).ratio() >= 0.6
+
+
 def _are_different(asked: tuple[str, str], told: str, texts: Sequence[str]) -> bool:
     """Tell whether whose attribute is told is surely not whose is asked for: another relative, a name quite unlike; or a name and a
     relative, of which the one that is asked for is mentioned in a text, and in none together with the other."""
     (whose, of), known = asked, asked[0] in _PEOPLE
     if known and told in _PEOPLE:
         return _PEOPLE[whose] != _PEOPLE[told]
-    if whose.isascii() != told.isascii() or _PEOPLE.get(whose) == 0:
+    if _PEOPLE.get(whose) == 0 or (whose.isascii() != told.isascii() and (known or told in _PEOPLE)):
         return False
-    if not known and told not in _PEOPLE and SequenceMatcher(None, whose, told).ratio() >= 0.6:  # Nadia's, of *Nadja's*
+    if not known and told not in _PEOPLE and _may_be_one(whose, told):
         return False
     together = _PEOPLE.get(told) != 0 and any(_mentions(t, whose) and _mentions(t, told) for t in texts)
     names = not known and told not in _PEOPLE  # a name that no text has is of a person who is not known here
@@ -476,12 +502,12 @@ def extract_query_features(question: str,                         # question as 
     "Return the features of a question; the speakers that it may name are those of an index."
     text = question if question.isascii() else compose_hangul(question)
     folded, which, asks = text.casefold(), dominant_script(text), asked_types(text)
-    named, attribute = identifiers_in(text), asked_attribute(text)
-    if len(known) <= FEW_NAMES and not any(map(folded.__contains__, known)) and _HINTS.search(folded) is None:
+    named, attribute, across = identifiers_in(text), asked_attribute(text), names_in_other_script(text, known)
+    if not across and len(known) <= FEW_NAMES and not any(map(folded.__contains__, known)) and _HINTS.search(folded) is None:
         some = asks or named or attribute
         return QueryFeatures(asks=asks, script=which, identifiers=named, attribute=attribute) if some else _SCRIPT_ONLY[which]
-    names = names_in(text, known)
-    spoke = frozenset(number for name in names for number in known[name])
+    names = tuple(sorted({*names_in(text, known), *(name for pair in across for name in pair)}))
+    spoke = frozenset(number for name in names for number in known.get(name, ()))
     return QueryFeatures(spoke, dates_in(text), asks, which, asks_now(text), asks_before(text), named, attribute, names)
 
 

@@ -299,6 +299,7 @@ class Explanation:
     ended_by: MemoryRecord | None = None  # memory that has ended this one; None: it ended by itself, or it has not ended
     refused: float | None = None  # relevance of the best memory, where it is below the floor and a search returns nothing
     past: str = ""  # what is no longer true of it, with what holds now
+    names: Mapping[str, Sequence[str]] = field(default_factory=dict)  # name of the question → what was looked for, too, in the other script
 
     @property
     def score(self) -> float:
@@ -324,6 +325,7 @@ class Explanation:
         found += f" ({self.past})" if self.past else ""
         found += "".join(f" (later: {clip(text, 60)})" for text in self.later)
         found += "".join(f" No memory has “{term}”: “{other}” was looked for, too." for term, other in self.spellings.items())
+        found += "".join(f" {' and '.join(others)} for {name} was looked for, too." for name, others in self.names.items())
         if not scaled or self.scale == 1:
             return found
         return f"{found} Words and meaning are little evidence, so {' and '.join(scaled)} count{'s' * (len(scaled) == 1)} {self.scale:.0%}."

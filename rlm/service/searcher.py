@@ -393,7 +393,7 @@ class MemorySearcher:
         request = self._with_ended(request)
         past = request.filters.as_of is not None
         asked = request if past else self.embed(request, self.index.embedding_model())
-        later, spellings, refused, told = tuple[str, ...](), dict[str, str](), None, ""
+        later, spellings, names, refused, told = tuple[str, ...](), dict[str, str](), dict[str, list[str]](), None, ""
         with self.index.snapshot():
             memory = self.reader.get(id, request.filters.as_of)
             held = tuple(said for said, one in self._single(request.filters)
@@ -404,6 +404,7 @@ class MemorySearcher:
                 parts, frequencies = self.explainer.explain(asked.query, memory, request.filters)
                 rank = self.explainer.rank_of(asked.query, memory, request.filters)
                 spellings = {t: other for t in frequencies if (other := self.index.lexical.spelling(t))}
+                names = self.explainer.searcher.candidates.names_across(self.index.scorer.query_features(request.text), request.text)
                 linked = [e.dst for e in self.storage.edges([memory.id], self.namespace)
                           if e.relation == LATER and e.src == memory.id and e.weight >= LIKELY]
                 later = tuple(r.text for r in self.storage.get(linked, self.namespace))
@@ -419,7 +420,7 @@ class MemorySearcher:
                 rank, held = None, ("answers nothing",)
         scale = self.explainer.evidence_scale(parts)
         ended = self.reader.ended_by(id) if held == ("expired",) else None
-        return Explanation(request.text, memory, rank, parts, frequencies, held, scale, later, spellings, ended, refused, told)
+        return Explanation(request.text, memory, rank, parts, frequencies, held, scale, later, spellings, ended, refused, told, names)
 
     def _statistics(self, request: SearchRequest) -> tuple[list[str], TermStatistics, Weights]:
         "Return terms, frequencies and weights for full text. In the past, what was said next to a memory is no part of it."
