@@ -162,3 +162,15 @@ def test_a_strategy_whose_slots_do_not_fit_is_shown_as_it_is(code: str, filled: 
     with setup_ontology_context(root / "ontology" / "prov.ttl") as prov:
         page = page_filled_in([(item, 0.9)], "What of prov:Agent?", named_in("What of prov:Agent?", prov))
     assert ("prov:Agent" in page.text) == filled and (code in page.text) != filled
+
+
+@pytest.mark.parametrize(("code", "shown"), [
+    ("FINAL(relate({entity}, 1)['is_a'])", "found = relate('prov:Agent', 1)['is_a']\nFINAL(found)"),
+    ("n = 1\nFINAL([\n  i for i in relate({entity}, n)])", "n = 1\nfound = [\n  i for i in relate('prov:Agent', n)]\nFINAL(found)"),
+    ("view = relate({entity}, 1)\nFINAL(view)", "view = relate('prov:Agent', 1)\nFINAL(view)"),
+    ("if relate({entity}, 1):\n    FINAL(True)", "if relate('prov:Agent', 1):\n    FINAL(True)")])
+def test_a_model_is_shown_an_answer_that_is_handed_in_by_a_line_of_its_own(code: str, shown: str, root: Path) -> None:
+    item = Strategy("Relate", "Asks about {entity}.", f"```repl\n{code}\n```", examples=("What of {entity}?",))
+    with setup_ontology_context(root / "ontology" / "prov.ttl") as prov:
+        page = page_filled_in([(item, 0.9)], "What of prov:Agent?", named_in("What of prov:Agent?", prov))
+    assert f"```repl\n{shown}\n```" in page.text

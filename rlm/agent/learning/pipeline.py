@@ -8,6 +8,7 @@ __all__ = ['Check', 'Explorer', 'WEAK', 'HEADERS', 'QUEUE', 'LONGER', 'RunRecord
            'train', 'waiting', 'train_queue']
 
 # %% ../../../nbs/80_learning/15_pipeline.ipynb #c49442bd
+import ast
 import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -151,6 +152,20 @@ def _ready_code(item: Strategy, query: str, named: Sequence[LinkedTerm]) -> str:
     return fill_slots(code, {"question": query, **dict(zip(("entity", "entity2"), meant, strict=False))})
 
 
+def _answer_apart(code: str) -> str:
+    "Code that hands its answer in by a line of its own: of `FINAL(tool(…))` a small model copies the call and leaves FINAL out."
+    try:
+        last = ast.parse(code).body[-1]
+    except (SyntaxError, ValueError, IndexError):
+        return code
+    call = last.value if isinstance(last, ast.Expr) else None
+    given = call.args[0] if isinstance(call, ast.Call) and ast.unparse(call.func) == "FINAL" and len(call.args) == 1 else None
+    if given is None or isinstance(given, ast.Name | ast.Constant):
+        return code
+    before = code.splitlines()[:last.lineno - 1]
+    return "\n".join([*before, f"found = {ast.get_source_segment(code, given)}", "FINAL(found)"])
+
+
 def page_filled_in(found: Sequence[tuple[Strategy, float]],  # strategies that fit a question, and how well
                    query: str,                               # the question
                    named: Sequence[LinkedTerm],              # terms that it names, in its order
@@ -160,7 +175,7 @@ def page_filled_in(found: Sequence[tuple[Strategy, float]],  # strategies that f
     text = page.text
     for item, _ in page.shown:
         if ready := _ready_code(item, query, named):
-            text = text.replace(f"```repl\n{procedure_of(item.content)}\n", f"{FILLED}```repl\n{ready}\n")
+            text = text.replace(f"```repl\n{procedure_of(item.content)}\n", f"{FILLED}```repl\n{_answer_apart(ready)}\n")
     return page if len(indented(text)) > BUDGET else page._replace(text=text)
 
 
