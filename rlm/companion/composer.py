@@ -5,8 +5,7 @@
 # %% auto #0
 __all__ = ['TokenCounter', 'SUMMARY', 'SLEEP_MARK', 'FACTS_SHORTER', 'FENCE', 'NOTE', 'STATES_TOLD', 'LAMBDA', 'PROFILE', 'WHOLE',
            'COST', 'ASSISTANT', 'REPEATS', 'SHORTEST', 'FLATTEN', 'estimate_tokens', 'best_sentence', 'summary',
-           'resolutions', 'memory_line', 'ended_statements', 'by_marginal_relevance', 'ContextBlock', 'compose',
-           'without_block']
+           'resolutions', 'ended_statements', 'by_marginal_relevance', 'ContextBlock', 'compose', 'without_block']
 
 # %% ../../nbs/85_companion/10_composer.ipynb #8dffb599
 import html
@@ -41,7 +40,7 @@ def estimate_tokens(text: str,  # text in any language
     return len(_PIECES.findall(text))
 
 # %% ../../nbs/85_companion/10_composer.ipynb #c07f41ca
-SUMMARY = 100  # characters of a summary at most, the seed's
+SUMMARY = 100  # characters of a summary at most
 
 
 def best_sentence(text: str,             # words of a memory
@@ -117,16 +116,6 @@ def _source_label(record: MemoryRecord,  # a memory
     return named + STATES_TOLD.get(trust_of(record.provenance), "")
 
 
-def memory_line(record: MemoryRecord,  # a memory
-                text: str,             # its words, at some resolution
-                past: str = "",        # part that is no longer true, or the later memory that may have taken its place; empty: none
-                time: str = "",        # time of day, where another line has the same date
-                id: str = "",          # beginning of its id that names it; empty: the whole id
-                ) -> str:
-    "Return one line of the block."
-    return _line_start(record, time, id) + html.escape(f"{text} ({past})" if past else text, quote=False)
-
-
 def _line_start(record: MemoryRecord, time: str, id: str) -> str:
     "What stands before the words of a memory."
     return f"[{html.escape(_source_label(record, time, id), quote=False)}] "
@@ -158,7 +147,7 @@ def ended_statements(records: Sequence[MemoryRecord],      # current memories
 
 
 # %% ../../nbs/85_companion/10_composer.ipynb #933a4632
-LAMBDA = 0.7  # weight of relevance against likeness, the seed's
+LAMBDA = 0.7  # share of relevance; the rest is that of likeness
 
 
 def _likeness(words: Sequence[frozenset[str]]) -> NDArray[np.float64]:
@@ -173,12 +162,11 @@ def _likeness(words: Sequence[frozenset[str]]) -> NDArray[np.float64]:
 
 def by_marginal_relevance(relevance: Sequence[float],     # relevance of each item, in [0, 1]
                           words: Sequence[frozenset[str]],  # tokens of each item
-                          weight: float = LAMBDA,         # share of relevance; the rest is that of likeness
                           ) -> Iterator[int]:             # positions, best first
     "Yield the order in which items add most that is new (Carbonell and Goldstein, 1998); each is found when it is asked for."
-    worth, likeness, nearest = weight * np.asarray(relevance), _likeness(words), np.zeros(len(words))
+    worth, likeness, nearest = LAMBDA * np.asarray(relevance), _likeness(words), np.zeros(len(words))
     for _ in words:
-        best = int(np.argmax(worth - (1 - weight) * nearest))  # among equals, the first
+        best = int(np.argmax(worth - (1 - LAMBDA) * nearest))  # among equals, the first
         yield best
         worth[best] = -np.inf
         np.maximum(nearest, likeness[best], out=nearest)

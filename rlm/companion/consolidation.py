@@ -117,7 +117,7 @@ def _survivor(a: MemoryRecord,  # a memory
     return None if second.pinned or second.immutable else (first, second)
 
 # %% ../../nbs/85_companion/11_consolidation.ipynb #7191d5c0
-SAME = 0.92  # cosine from which two memories that say the same are merged, the seed's
+SAME = 0.92  # cosine from which two memories that say the same are merged
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ _SIGNS = {"personal": "fact", "preference": "preference", "technical": "technica
 
 @dataclass(frozen=True, slots=True)
 class ForgettingCurve:
-    "The numbers of the formula and of its thresholds; the defaults are the seed's."
+    "The numbers of the formula of forgetting and of its thresholds; the defaults are those of the companion's design."
 
     decay: float = 0.05  # λ: share of a memory that is lost in a day
     boost: float = 0.1  # addition of each link

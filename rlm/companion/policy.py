@@ -33,7 +33,8 @@ from ..core.text import split_sentences, tokens
 from ..core.text.normal_form import LazyPattern
 
 # %% ../../nbs/85_companion/08_policy.ipynb #38470dd7
-WEIGHTS: Mapping[str, float] = {"personal": 0.4, "preference": 0.35, "technical": 0.3, "emotion": 0.2, "keywords": 0.15}  # the seed's
+WEIGHTS: Mapping[str, float] = {  # sign in a turn → importance that it adds
+    "personal": 0.4, "preference": 0.35, "technical": 0.3, "emotion": 0.2, "keywords": 0.15}
 DENSE = 0.5  # distinct search terms per word from which a turn is dense in keywords
 LANGUAGES = ("en", "ko")
 
@@ -171,8 +172,8 @@ def features(turn: str,             # words that were said
                      float(found.question), *has, min(1.0, where.recent_saves / 10), min(1.0, where.recent_retrievals / 10)])
 
 # %% ../../nbs/85_companion/08_policy.ipynb #bbbf82ee
-HIDDEN = 64  # units of the hidden layer, the seed's
-EPSILON = 0.1  # share of decisions that try another action, the seed's
+HIDDEN = 64  # units of the hidden layer
+EPSILON = 0.1  # share of decisions that try another action
 RATE = 0.1  # learning rate; .01 needs thousands of rewards, 1 forgets the last user habit with each
 
 
@@ -234,7 +235,7 @@ class ContextualBandit:
         self.updates = int(parameters.get("updates", 0))
 
 # %% ../../nbs/85_companion/08_policy.ipynb #c2f09e70
-SAVE_FROM, SKIP_UP_TO = 0.7, 0.1  # importance at which rules decide alone, the seed's
+SAVE_FROM, SKIP_UP_TO = 0.7, 0.1  # importance from which, and up to which, rules decide alone
 MIDDLE = 0.3  # importance from which the untrained policy saves
 # the last clause of a question that states something, too, asks
 _LAST_CLAUSE = LazyPattern(r"[,;.!—]+\s|\s[-–]\s|(?<=[는은인신]데) |(?<=니까) |(?<=[아어해라]서) |(?<=거든요) |(?<=거든) ")
@@ -251,7 +252,7 @@ DETAIL = 0.2  # importance that a statement with a person, number, day or wish f
 
 @dataclass(frozen=True, slots=True)
 class PolicyRules:
-    "What of the rules can be set; the defaults are the seed's."
+    "What of the rules can be set; the defaults are those of the companion's design."
 
     save_from: float = SAVE_FROM  # importance from which a turn is saved, whatever was learned
     skip_up_to: float = SKIP_UP_TO  # importance up to which it is not
@@ -455,14 +456,14 @@ class MemoryPolicy:
         self.bandit.learn(decision.state, action, reward, decision.prior[action])
 
 # %% ../../nbs/85_companion/08_policy.ipynb #5742025c
-PRAISE, BLAME = 1.0, -1.0  # explicit feedback, the seed's values
-CONTINUED, EXTENDED, INDIFFERENT = 0.3, 0.2, -0.1  # implicit feedback, the seed's values
+PRAISE, BLAME = 1.0, -1.0  # rewards of explicit feedback
+CONTINUED, EXTENDED, INDIFFERENT = 0.3, 0.2, -0.1  # rewards of implicit feedback
 SHORT = 12  # characters: a reply no longer than this, without a word of the topic, shows no interest
 
 
 @dataclass(frozen=True, slots=True)
 class RewardValues:
-    "What the course of a conversation is worth; the defaults are the seed's."
+    "What the course of a conversation is worth; the defaults are those of the companion's design."
 
     continued: float = CONTINUED  # the conversation goes on
     extended: float = EXTENDED  # reward of a turn that takes up what was remembered
@@ -519,9 +520,9 @@ def implicit_reward(turn: str,      # next turn of the person
     return Reward(sum(value for value, _ in parts), "; ".join(why for _, why in parts) or "nothing to read from it")
 
 # %% ../../nbs/85_companion/08_policy.ipynb #3efbbf9b
-SIZES = (256, 128)  # units of the hidden layers, the seed's
-DROPOUT = 0.1  # share of hidden units that a step of learning leaves out, the seed's
-CAPACITY, BATCH = 5_000, 32  # rewards that are kept, and learned at once, the seed's
+SIZES = (256, 128)  # units of the hidden layers
+DROPOUT = 0.1  # share of hidden units that a step of learning leaves out
+CAPACITY, BATCH = 5_000, 32  # rewards that are kept, and learned at once
 STEPS, STEP = 4, 1e-3  # steps of learning for each reward, and their size
 _NAMES = ("w0", "b0", "w1", "b1", "w2", "b2")
 

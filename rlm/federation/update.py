@@ -24,7 +24,7 @@ from ..core.ids import canonical_json
 
 # %% ../../nbs/87_federation/01_update.ipynb #60a40230
 Array = NDArray[np.float64]
-SHAPES = {"linear": len(ACTIONS) * (len(FEATURES) + 1), "network": 899}  # shape → numbers; the seed's network has 10·64 + 64 + 64·3 + 3
+SHAPES = {"linear": len(ACTIONS) * (len(FEATURES) + 1), "network": 899}  # shape → numbers; the network has 10·64 + 64 + 64·3 + 3
 CLIP = 1.0  # L2 norm of an update at most; chosen, not tuned
 RIDGE = 1.0  # answers that an unlearned weight of 0 counts for; with 5, updates of twenty answers said too little
 PASSES = 20  # times that the network goes through the answers; once, and five times, it said less of twenty of them

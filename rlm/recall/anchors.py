@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from html import escape
 from pathlib import Path
 from typing import Any, SupportsIndex, overload
 
@@ -24,7 +23,7 @@ import numpy as np
 
 from ..core.clock import Clock, SystemClock
 from ..core.errors import InvalidInput, StoreBusy, StoreError, StoreFull, StoreMoved
-from ..core.tables import text_table
+from ..core.tables import html_table, text_table
 from ..core.text import clip
 from ..search.semantic_index import StoredVectors
 from ..search.vector.quantizer import center
@@ -676,10 +675,7 @@ class AnchorManager:
                   a.hop_budget, a.uses, a.failures] for a in self.state])
 
     def __repr__(self) -> str:
-        headers, rows = self.table()
-        return text_table(headers, rows)
+        return text_table(*self.table())
 
     def _repr_html_(self) -> str:
-        headers, rows = self.table()
-        cells = "".join("<tr>" + "".join(f"<td>{escape(str(c))}</td>" for c in row) + "</tr>" for row in rows)
-        return f"<table><thead><tr>{''.join(f'<th>{h}</th>' for h in headers)}</tr></thead><tbody>{cells}</tbody></table>"
+        return html_table(*self.table())

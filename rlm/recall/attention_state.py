@@ -136,14 +136,13 @@ def _subject_of(slot: Slot) -> Subject:
 
 def share_slots(mine: Sequence[Slot],    # slots in the mind of this process
                 others: Sequence[Slot],  # slots that other processes have stored
-                size: int = SLOTS,       # slots that are kept
                 ) -> list[Slot]:         # by name
     "Return those of both that were used last; others get names that are free."
-    last = sorted([*mine, *others], key=lambda s: (s.last_used_at, s.slot_id), reverse=True)[:size]
+    last = sorted([*mine, *others], key=lambda s: (s.last_used_at, s.slot_id), reverse=True)[:SLOTS]
     kept = {s.slot_id: s for s in last if s in mine}
     for slot in last:
         if slot not in mine:
-            names = (slot.slot_id, *(f"W{n + 1}" for n in range(size)))
+            names = (slot.slot_id, *(f"W{n + 1}" for n in range(SLOTS)))
             free = next(name for name in names if name not in kept)
             kept[free] = replace(slot, slot_id=free)
     return [kept[name] for name in sorted(kept)]

@@ -243,11 +243,9 @@ class RecentMemorySearch:
                  searcher: Searcher,                  # the namespace's search
                  neighbourhoods: NeighbourhoodCache,  # reads vectors
                  ranker: NeighbourhoodRanker,         # ranks where no compiled call can
-                 margin: float = MARGIN,              # margin by which the last sure hit must exceed the bound of the others
-                 least: int = LEAST_HITS,             # number of sure hits in mind that an answer needs
                  ) -> None:
         self.searcher, self.index = searcher, (index := searcher.index)
-        self.neighbourhoods, self.ranker, self.margin, self.least = neighbourhoods, ranker, margin, least
+        self.neighbourhoods, self.ranker = neighbourhoods, ranker
         self.recent, self.kernel = RecentMemories(), LocalKernel(index)
         self._made: tuple[frozenset[int], Neighbourhood, SlotBuffers] | None = None
 
@@ -278,13 +276,13 @@ class RecentMemorySearch:
                passing: Any = None,      # by number in the index: which memories may be found; None: all
                ) -> tuple[MeasuredQuery | None, LocalAnswer]:
         "Return the question, measured where that was done, and the answer."
-        if self._made is None or len(self._made[1].docs) < self.least or not isinstance(self.index.scorer.ranker, ScoreWeights):
+        if self._made is None or len(self._made[1].docs) < LEAST_HITS or not isinstance(self.index.scorer.ranker, ScoreWeights):
             return measured, LocalAnswer(declined="nothing in mind")
-        around, table, sure, found = self._made[1], self._made[2], min(self.least, k), None
+        around, table, sure, found = self._made[1], self._made[2], min(LEAST_HITS, k), None
         terms = self.searcher.candidates.search_terms(features, query.terms)
         if query.vector is not None:
             deep = max(k, min(self.searcher.depth, len(around.docs)))
-            measured, found = self.kernel.run(table, terms, features, query.vector, k, passing, -np.inf, self.margin, sure, deep)
+            measured, found = self.kernel.run(table, terms, features, query.vector, k, passing, -np.inf, MARGIN, sure, deep)
         if found is None:
             measured = measured or self.index.semantic.measure(query.vector)
             found = self._rank(around, terms, features, measured, k, passing)
@@ -296,9 +294,9 @@ class RecentMemorySearch:
     def _rank(self, around: Neighbourhood, terms: list[str], features: QueryFeatures, measured: MeasuredQuery | None, k: int,
               passing: Any) -> LocalAnswer:
         "Do in numpy what the compiled call does."
-        deep, sure = max(k, self.searcher.depth), min(self.least, k)
+        deep, sure = max(k, self.searcher.depth), min(LEAST_HITS, k)
         first = self.ranker.rank(around, terms, features, measured, deep, passing)
-        bound, unscored = self.margin + cue_bound(features), self.index.lexical.documents - first.size
+        bound, unscored = MARGIN + cue_bound(features), self.index.lexical.documents - first.size
         least = bound + tail_bound(k, unscored) + DEFAULT_WEIGHTS.words * first.left
         if first.ranked and (unscored <= 0 or is_conclusive(first.ranked, k, least)):
             return LocalAnswer(first.ranked)
@@ -315,13 +313,11 @@ class LocalizedSearchEngine:
                  searcher: Searcher,          # the namespace's search
                  manager: CheckpointManager,  # checkpoints of the slots
                  relevance: float = RELEVANCE,  # standard deviations that a question must be nearer to a slot than to memories at large
-                 margin: float = MARGIN,        # margin by which the last hit must exceed the bound of the others
-                 sure: int | None = SURE,       # number of sure hits that a local answer needs; None: all
                  ) -> None:
         self.searcher, self.index = searcher, (index := searcher.index)
-        self.manager, self.relevance, self.margin, self.sure = manager, relevance, margin, sure
+        self.manager, self.relevance, self.margin = manager, relevance, MARGIN
         self.neighbourhoods, self.ranker, self.kernel = NeighbourhoodCache(index, manager), NeighbourhoodRanker(index), LocalKernel(index)
-        self.in_mind = RecentMemorySearch(searcher, self.neighbourhoods, self.ranker, margin)
+        self.in_mind = RecentMemorySearch(searcher, self.neighbourhoods, self.ranker)
 
     def prepare(self,
                 memory: WorkingMemory,  # slots that are in mind
@@ -344,7 +340,7 @@ class LocalizedSearchEngine:
             terms = self.searcher.candidates.search_terms(features, terms)
         numbers, table = None if passing is None else passing.mask, self.neighbourhoods.table(memory)
         deep = max(top_k, min(self.searcher.depth, table.most))  # among which some move, as in a search of everything
-        return self.kernel.run(table, terms, features, vector, top_k, numbers, self.relevance, self.margin, self.sure, deep)
+        return self.kernel.run(table, terms, features, vector, top_k, numbers, self.relevance, self.margin, SURE, deep)
 
     def search_with_checkpoints(self,
                                 query: Query,              # question, in a moment of the index
@@ -393,7 +389,7 @@ class LocalizedSearchEngine:
         second = self.ranker.rank_with_matches(first, features, measured, deep)
         if not self.index.semantic.is_valid:
             return LocalAnswer(slot=name, declined="being erased")
-        sure = k if self.sure is None else min(self.sure, k)
+        sure = min(SURE, k)
         if is_conclusive(second.ranked, k, bound + tail_bound(sure, unscored) + DEFAULT_WEIGHTS.words * second.left, sure):
             return LocalAnswer(second.ranked, name)
         return LocalAnswer(slot=name, declined="too few" if len(second.ranked) < k else "too weak")

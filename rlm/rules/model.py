@@ -71,7 +71,7 @@ class Rule:
         return Evidence(self.status, max(0, self.success - success), max(0, self.fail - failure), idle)
 
     def as_dict(self) -> dict[str, Any]:
-        "Return a dictionary for JSON: the seed's columns, `created_at` and `confidence`."
+        "Return a dictionary for JSON: the columns of a rule, `created_at` and `confidence`."
         used = self.last_used and to_iso(self.last_used)
         return {"rule_id": self.rule_id, "expr": self.expr, "formal": self.formal, "tags": list(self.tags), "version": self.version,
                 "status": self.status, "success": self.success, "fail": self.fail, "last_used": used,
@@ -98,7 +98,7 @@ class RuleList(tuple[Rule, ...]):
 _RULE_HEADERS = ("rule", "status", "version", "helped", "failed", "confidence", "tags", "says")
 
 # %% ../../nbs/50_rules/04_model.ipynb #9d652a5f
-NAMES: Mapping[str, str] = {"rule_id": "id", "expr": "text", "fail": "failure", "last_used": "last_used_at"}  # the seed's → the store's
+NAMES: Mapping[str, str] = {"rule_id": "id", "expr": "text", "fail": "failure", "last_used": "last_used_at"}  # of a rule → of the store
 GIVEN = ("rule_id", "expr", "formal", "tags", "status", "success", "fail", "category", "title", "summary", "source_type", "pinned",
          "immutable", "valid_from", "valid_to", "scope", "provenance", "extra", "confidence", "version", "last_used")
 

@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -103,13 +102,12 @@ def write_later(given: argparse.Namespace,  # options of the hook
     child.returncode = 0  # it outlives this process, which does not wait for it
 
 
-def write_turn(words: Sequence[str] | None = None,  # options of the hook; None: those of the process
-               ) -> int:
+def write_turn() -> int:
     "Store the turn that standard input tells; returns 0, whatever happens."
     from rlm.service.hook import note, read_options, reason_of
     if hasattr(os, "nice"):
         os.nice(10)  # the person's next prompt comes first
-    given = read_options(words)
+    given = read_options(None)
     try:
         told, kept = json.loads(sys.stdin.buffer.read()), True
         from rlm.service.memory import Memory

@@ -54,12 +54,11 @@ class NightThread:
     def __init__(self,
                  job: Callable[[], object],    # work at midnight; its errors are logged
                  where: tzinfo,                # zone whose midnights count
-                 first: Callable[[], object],  # work after the start
-                 first_s: float = FIRST_S,     # seconds after the start at which that is
+                 first: Callable[[], object],  # work `FIRST_S` after the start
                  ) -> None:
         self._scheduler, self._first = MidnightScheduler(job, where), first
         self._thread = threading.Thread(target=self._scheduler.run, name="rlm-nights", daemon=True)
-        self._timer = threading.Timer(first_s, self._begin)
+        self._timer = threading.Timer(FIRST_S, self._begin)
         self._timer.daemon = True
 
     def _begin(self) -> None:

@@ -461,10 +461,9 @@ def export_pack(backend: StrategyStore,        # store that has them
                 pack: str,                     # the name of the pack: prov_v2
                 ontology: str | None = None,   # ontology of the pack; None: universal
                 gate: PromotionPolicy = GATE,             # the promotion gate
-                least: float = GENERAL,        # generalisation score
                 ) -> Export:
     "Return the strategies of a store that may be in a pack. Writes nothing."
-    why = {i.memory_id: refusal(i, ontology, gate, least) for i in backend.items()}
+    why = {i.memory_id: refusal(i, ontology, gate) for i in backend.items()}
     passed = tuple(i for i in backend.items() if not why[i.memory_id])
     return Export(pack, passed, {i: reason for i, reason in why.items() if reason})
 

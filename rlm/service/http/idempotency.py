@@ -11,7 +11,6 @@ could not do (5xx), and what came too soon (429), is not kept: it may be tried a
 import hashlib
 import time
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,13 +40,7 @@ class KeptAnswer:
 class IdempotencyCache:
     "Answers by key, the oldest forgotten first."
 
-    def __init__(self,
-                 keys: int = KEPT_KEYS,                      # number of keys that are kept
-                 size: int = KEPT_BYTES,                     # bytes of their answers
-                 seconds: float = KEPT_S,                    # for how long
-                 now: Callable[[], float] = time.monotonic,  # clock, in seconds
-                 ) -> None:
-        self.keys, self.size, self.seconds, self.now = keys, size, seconds, now
+    def __init__(self) -> None:
         self._kept, self._bytes = OrderedDict[Owner, KeptAnswer](), 0
 
     def begin(self,
@@ -58,7 +51,7 @@ class IdempotencyCache:
         self._forget()
         found = self._kept.get(owner)
         if found is None:
-            self._kept[owner] = KeptAnswer(request, self.now())
+            self._kept[owner] = KeptAnswer(request, time.monotonic())
             return None
         if found.request != request:
             raise HttpProblem(422, "The Idempotency-Key was used for another request.", "Use a fresh key for each request.")
@@ -93,9 +86,9 @@ class IdempotencyCache:
 
     def _forget(self) -> None:
         "Drop what is too old or too much; what is worked on stays."
-        past = self.now() - self.seconds
-        for owner in [o for o, found in list(self._kept.items())[:max(100, len(self._kept) - self.keys)] if found.status]:
-            if self._kept[owner].at > past and len(self._kept) < self.keys and self._bytes < self.size:
+        past = time.monotonic() - KEPT_S
+        for owner in [o for o, found in list(self._kept.items())[:max(100, len(self._kept) - KEPT_KEYS)] if found.status]:
+            if self._kept[owner].at > past and len(self._kept) < KEPT_KEYS and self._bytes < KEPT_BYTES:
                 break
             self._drop(owner)
 
@@ -104,10 +97,9 @@ class IdempotentRequests:
     "An ASGI application that answers a request with the same `Idempotency-Key` once more with the same answer."
 
     def __init__(self,
-                 app: App,                               # application that does the work
-                 cache: IdempotencyCache | None = None,  # None: one of the usual size
+                 app: App,  # application that does the work
                  ) -> None:
-        self.app, self.cache = app, cache or IdempotencyCache()
+        self.app, self.cache = app, IdempotencyCache()
 
     async def __call__(self,
                        scope: Scope,      # connection scope of ASGI, its caller known

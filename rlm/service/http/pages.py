@@ -54,11 +54,10 @@ text-align: left; vertical-align: top; }
 text = html.escape
 
 
-def as_json(value: Any,          # an example
-            indent: int | None = None,  # spaces of each level; None: on one line
+def as_json(value: Any,  # an example
             ) -> str:
     "Return a value as JSON, escaped for HTML."
-    return text(json.dumps(value, ensure_ascii=False, indent=indent), quote=False)
+    return text(json.dumps(value, ensure_ascii=False), quote=False)
 
 
 def resolve(schema: Mapping[str, Any],  # schema, perhaps a reference

@@ -45,8 +45,7 @@ except ImportError:  # the extra is not installed: no spans
     trace = propagate = None  # type: ignore[assignment]
 
 
-def tracer_provider(target: str,               # 'console' or 'otlp', as in the setting traces
-                    out: TextIO | None = None,  # stream for console; None: the standard error
+def tracer_provider(target: str,  # 'console' or 'otlp', as in the setting traces
                     ) -> Any:
     "Return OpenTelemetry's provider of tracers that exports spans to a target. Raises `MissingExtra`."
     try:
@@ -55,7 +54,7 @@ def tracer_provider(target: str,               # 'console' or 'otlp', as in the 
         from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter, SimpleSpanProcessor
         provider = TracerProvider(resource=Resource.create({"service.name": "rlm"}))
         if target == "console":
-            provider.add_span_processor(SimpleSpanProcessor(ConsoleSpanExporter(out=out or sys.stderr)))
+            provider.add_span_processor(SimpleSpanProcessor(ConsoleSpanExporter(out=sys.stderr)))
         else:
             from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
             provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
@@ -69,10 +68,9 @@ class SpanTracer:
     "Makes spans; without OpenTelemetry, none."
 
     def __init__(self,
-                 target: str = "off",        # setting traces: off, console or otlp
-                 out: TextIO | None = None,  # stream for console; None: the standard error
+                 target: str = "off",  # setting traces: off, console or otlp
                  ) -> None:
-        self.provider = None if target == "off" else tracer_provider(target, out)
+        self.provider = None if target == "off" else tracer_provider(target)
         self.tracer = None if trace is None else trace.get_tracer("rlm", tracer_provider=self.provider)
 
     @property
@@ -289,10 +287,9 @@ class AccessLog:
     "Writes a line for each request that is over."
 
     def __init__(self,
-                 target: str,                 # a file, which is appended to; '-': the standard error
-                 clock: Clock | None = None,  # None: the machine's
+                 target: str,  # a file, which is appended to; '-': the standard error
                  ) -> None:
-        self.clock, self._failed = clock or SystemClock(), False
+        self.clock, self._failed = SystemClock(), False
         try:
             self.out: TextIO = sys.stderr if target == "-" else read_path(Path(target)).open("a", encoding="utf-8", buffering=1)
         except OSError as e:

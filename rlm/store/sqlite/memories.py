@@ -130,7 +130,7 @@ def find_question(namespace: str,             # the partition to look in
                   offset: int = 0,            # how many to skip first
                   below: int | None = None,   # only those at a lower position; None: all
                   ) -> Question:
-    "Return what `MemoryTable.find` asks."
+    "Return what `SQLStorage.find` asks."
     table, columns, _ = source(filters.as_of)
     where, values = filter_conditions(filters, namespace)
     place = "+m.seq" if filters.session else "m.seq"  # +: find the session and sort it, don't walk all to find its turns
@@ -159,17 +159,6 @@ class MemoryTable:
             return [to_record(row) for i in ids for row in self.db.query(_GET, (namespace, i))]
         values = {"namespace": namespace, "as_of": to_iso(as_of)}
         return [to_record(row) for i in ids for row in self.db.query(_GET_AS_OF, values | {"id": i})]
-
-    def find(self,
-             namespace: str,             # the partition to look in
-             filters: Filters,           # conditions that a memory meets to count
-             limit: int,                 # maximum number
-             newest_first: bool = True,  # by position in the store, descending
-             offset: int = 0,            # number of memories that are skipped first
-             below: int | None = None,   # only those at a lower position, to go on behind a page; None: all
-             ) -> list[MemoryRecord]:
-        "Return the memories that pass the filters, by position in the store."
-        return [to_record(row) for row in self.db.query(*find_question(namespace, filters, limit, newest_first, offset, below))]
 
     def pinned(self,
                namespace: str,   # the partition to look in

@@ -26,7 +26,7 @@ from .events import POSITION_QUESTION, ChangeFeed, EventLog
 from .facts import Fact, FactTable, RejectionTable, facts_question, related_questions, salts_question
 from .fulltext import FullTextIndex, is_stale, rebuild
 from .integrity import check
-from .memories import MemoryTable, NamespaceSummary, find_question, pinned_question, short_ids_question
+from .memories import MemoryTable, NamespaceSummary, find_question, pinned_question, short_ids_question, to_record
 from .runs import RunTable
 from .slots import AttentionTable, LearnedParameterTable
 from .vectors import VectorTable
@@ -140,7 +140,7 @@ class SQLStorage:
              below: int | None = None,   # only those at a lower position, to go on behind a page; None: all
              ) -> list[MemoryRecord]:
         "Return the memories that pass the filters, by position in the store."
-        return self.memories.find(namespace, filters, limit, newest_first, offset, below)
+        return [to_record(row) for row in self.db.query(*find_question(namespace, filters, limit, newest_first, offset, below))]
 
     def events(self,
                namespace: str,              # the partition to look in

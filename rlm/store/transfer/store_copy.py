@@ -1,7 +1,7 @@
 """Copy a store row by row into an empty one of either engine: what a command does to move from a file to a server and back."""
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,7 +52,6 @@ def table_digest(db: Database,  # a store
 
 def copy_store(source: Database,  # a store, which others may be using
                target: Database,  # an empty store, or one into which a copy of the same store was begun
-               told: Callable[[CopiedTable], None] = lambda table: None,  # hears of each table that is copied and compared
                ) -> list[CopiedTable]:
     """Copy everything, all of one moment of the source, and compare digests. What is there already is not copied again, so that an
     interrupted copy is gone on with. Raises `StoreError` for a target that holds something else, and when a digest differs."""
@@ -65,7 +64,6 @@ def copy_store(source: Database,  # a store, which others may be using
             tables += THREAD_TABLES
         for table in tables:
             copied.append(_copy_table(source, target, table))
-            told(copied[-1])
         with target.transaction():
             target.executemany("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
                                [row for row in source.query("SELECT key, value FROM meta") if row[0] not in _OWN])
