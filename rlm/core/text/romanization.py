@@ -6,11 +6,10 @@
 __all__ = ['MOST_SYLLABLES', 'ONE_SYLLABLE', 'hangul_readings', 'same_name', 'hangul_sounds', 'latin_sounds', 'latin_names',
            'hangul_names']
 
-# %% ../../../nbs/10_core/07_romanization.ipynb #860f9d76
+# %% ../../../nbs/10_core/07_romanization.ipynb #1a589363
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
 
 from .normal_form import LazyPattern
 from .tokenizer import ENGLISH_FUNCTION_WORDS, KOREAN_QUESTION_WORDS, tokens
@@ -46,15 +45,11 @@ def _inverse(spellings: dict[int, tuple[str, ...]]) -> dict[str, list[int]]:
 _INITIAL_OF, _MEDIAL_OF, _FINAL_OF, _UNSPOKEN_OF = map(_inverse, (_INITIALS, _MEDIALS, _FINALS, _UNSPOKEN))
 
 
-class _Syllable(NamedTuple):
-    "A syllable that part of a name may be written as."
-
-    text: str
-    end: int  # where the part ends in the name
-    after: int  # what it may follow
+_Syllable = tuple[str, int, int]  # a syllable that part of a name may be written as, where the part ends, and what it may follow
 
 
-def _syllables(name: str, at: int) -> list[_Syllable]:
+@lru_cache(4096)
+def _syllables(name: str, at: int) -> tuple[_Syllable, ...]:
     "Return the syllables that what stands at a place of a name may be written as."
     found = list[tuple[int, int, int, int, int]]()
     for a in range(at, min(at + _LONGEST, len(name)) + 1):
@@ -68,7 +63,7 @@ def _syllables(name: str, at: int) -> list[_Syllable]:
             found += [(i, _EU, 0, a + 1, _ANY)] if name[a:] == "e" else []  # *Kate* is 케이트
     found += [(_NO_CONSONANT, _I, f, c, _AFTER_E) for c in range(at, min(at + 2, len(name)) + 1) for f in _FINAL_OF.get(name[at:c], ())
               if f != _NG]  # *David* is 데이비드
-    return [_Syllable(chr(0xac00 + 588 * i + 28 * m + f), end, after) for i, m, f, end, after in found]
+    return tuple((chr(0xac00 + 588 * i + 28 * m + f), end, after) for i, m, f, end, after in found)
 
 
 def _may_follow(before: str, after: int) -> bool:
@@ -85,24 +80,49 @@ def hangul_readings(name: str,                    # name in Latin letters
                     known: Callable[[str], bool],  # whether a pair of syllables is wanted; or a syllable, of a name of one
                     ) -> list[str]:               # each once; few are more than one
     "Return the words of Hangul that a name may be written as, of which each pair of neighbouring syllables is wanted."
-    name, found, following = name.lower().replace("-", "").replace("x", "ks"), list[str](), dict[int, list[_Syllable]]()
-    paths = [(s.text, s.end) for s in _syllables(name, 0) if s.after == _ANY]
+    name, found = name.lower().replace("-", "").replace("x", "ks"), list[str]()
+    paths = [(syllable, end) for syllable, end, after in _syllables(name, 0) if after == _ANY]
     while paths:
         word, end = paths.pop()
         if end == len(name) and (len(word) > 1 or (word in ONE_SYLLABLE and known(word))):
             found.append(word)
         if len(word) < MOST_SYLLABLES:
-            more = following[end] if end in following else following.setdefault(end, _syllables(name, end))
-            paths += [(word + s.text, s.end) for s in more if known(word[-1] + s.text) and _may_follow(word[-1], s.after)]
+            paths += [(word + syllable, at) for syllable, at, after in _syllables(name, end)
+                      if known(word[-1] + syllable) and _may_follow(word[-1], after)]
     return list(dict.fromkeys(found))
 
-# %% ../../../nbs/10_core/07_romanization.ipynb #84c149d3
-@lru_cache(4096)
+# %% ../../../nbs/10_core/07_romanization.ipynb #6e99aad7
+@lru_cache(8192)
+def _spellings(syllable: str, before: str, last: bool) -> frozenset[str]:
+    "Return what a syllable of a name may be spelt as, behind another and perhaps at the end: `_syllables` from the other side."
+    initial, medial, final = (code := ord(syllable) - 0xac00) // 588, code // 28 % 21, code % 28
+    ends, onsets = _FINALS.get(final, ()), [*_INITIALS[initial]]
+    onsets += [""] if initial == _RIEUL and before and _may_follow(before, _AFTER_RIEUL) else []
+    found = {a + m + f for a in onsets for m in _MEDIALS[medial] for f in ends}
+    if medial == _EU:
+        found |= {a + f for a in _UNSPOKEN.get(initial, ()) for f in {0: ("", "e") if last else ("",), 8: ("l", "ll", "le")}.get(final, ())}
+    if (initial, medial) == (_NO_CONSONANT, _I) and before and _may_follow(before, _AFTER_E) and final != _NG:
+        found |= set(ends)
+    return frozenset(found)
+
+
+_LONGEST_SYLLABLE = 8  # letters
+
+
+@lru_cache(16_384)
 def same_name(latin: str,   # name in Latin letters
               hangul: str,  # word of Hangul without particles
               ) -> bool:
     "Return whether a name in Latin letters may be written as a word of Hangul."
-    return hangul in hangul_readings(latin, {hangul, *map("".join, pairwise(hangul))}.__contains__)
+    name, ends = latin.lower().replace("-", "").replace("x", "ks"), {0}
+    if len(hangul) == 1 and hangul not in ONE_SYLLABLE:
+        return False
+    for n, syllable in enumerate(hangul):
+        every = _spellings(syllable, hangul[n - 1:n], n + 1 == len(hangul))
+        ends = {end for at in ends for end in range(at, min(at + _LONGEST_SYLLABLE, len(name)) + 1) if name[at:end] in every}
+        if not ends:
+            return False
+    return len(name) in ends
 
 # %% ../../../nbs/10_core/07_romanization.ipynb #3e299dd1
 _CLASSES = str.maketrans("bpvfdtgkcqjzslrmn", "PPPPTTKKKKKKSLLMN")
