@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['MOST_CHARACTERS', 'MEANT', 'ANSWER', 'SCHEMA', 'ASKED', 'MOST_SENT', 'MOST_READ', 'LONGEST', 'HALF', 'MOST_WORDS',
-           'corrects', 'correction', 'value_in_place', 'TextFacts', 'text_facts', 'asked_relations', 'asked_facts',
-           'asked_of_listener', 'answered', 'NumberedTurn', 'turn_batches', 'ModelMemory', 'said', 'read_memory',
-           'read_fact', 'read_memories']
+           'corrects', 'correction', 'alike', 'value_in_place', 'TextFacts', 'text_facts', 'asked_relations',
+           'asked_facts', 'asked_of_listener', 'answered', 'NumberedTurn', 'turn_batches', 'ModelMemory', 'said',
+           'read_memory', 'read_fact', 'read_memories']
 
 # %% ../../nbs/85_companion/04_fact_extraction.ipynb #361de099
 import re
@@ -65,7 +65,8 @@ _CORRECTIONS = tuple(LazyPattern(pattern, re.I) for pattern in (
     rf"(?:,? but |[,;] ?|\. ?){_THAT_ONE}?{_VALUE.format('new')}[.!]*$",
     rf"{_WAIT}{_THAT_ONE}?{_VALUE.format('new')}, not {_VALUE.format('old')}[.!]*$",
     rf"{_WAIT}(?:(?:걔|얘|쟤|그녀|그분|그 사람|그거|그건|그게)[는은가이]? ?)?"
-    r"(?P<old>[^,.]{1,20}?)[이가]? ?(?:말고|아니라|아니고) (?P<new>[^,.]{1,20}?)(?:이야|야|예요|이에요|입니다|임|였어)?[.!~ㅋㅎ ]*$"))
+    r"(?P<old>[^,.]{1,20}?)[이가]? ?(?:말고|아니라|아니고) (?P<new>[^,.]{1,20}?)"
+    r"(?:이야|야|예요|이에요|입니다|임|였어|이지|이죠|이잖아|이라고|이라니까|이거든|이네|인데|(?<=[시분])[지죠])?요?[.!~ㅋㅎ ]*$"))
 _DENIED_FIRST = LazyPattern(r"(?:(?:no|actually|sorry|wait)[,.! ]+)?not (?P<x>[^,.;]{1,30}?), (?:but )?(?=\w)|"
                            r"(?:(?:아니|참|아)[,.! ]+)?(?P<y>[^,.]{1,20}?)[이가]? ?(?:아니라|아니고)[, ]+(?=[가-힣])", re.I)
 _OWN_FIRST = LazyPattern(r"(?:i|my|our|we|내|나|난|제|저|전|우리)(?:['’\w]{0,2}) ", re.I)
@@ -87,7 +88,7 @@ MEANT = "meant", "number", "name", "time"  # what a bare value takes the place o
 _BARE_WORDS = tuple((relation, LazyPattern(pattern)) for relation, pattern in zip(MEANT, (  # *I meant Subin*, *Wait no, it's 39*
     rf"(?i:^(?:{_OPENING})*(?:i mean|i meant|make (?:that|it)|(?:that|it) should be) )"
     r"(?!(?i:to|that|it|this|what|you|we|he|she|they|i|no|not|yes|really|if|when|well|so|the|every|business)\b)"
-    r"(?P<new>[\w'’-]+(?: [\w'’-]+){0,2})(?i: actually| of course)?[.!]*$",
+    r"(?P<new>(?:(?:Dr|Mrs?|Ms|Prof|St)\. )?[\w'’-]+(?: [\w'’-]+){0,2})(?i: actually| of course)?[.!]*$",
     rf"(?i:{_TAKES_BACK}(?:{_THAT_ONE}|it is )?)(?P<new>\d+(?:[.,]\d+)?)(?:이야|야|예요|이에요|입니다)?[.!]*$",
     rf"(?i:{_TAKES_BACK})(?:(?i:{_THAT_ONE}|(?:his|her|its|the) name is )(?P<new>[A-Z][\w'’-]+)|"
     r"(?!진짜|농담|정말|아직|그거|이거)(?P<ko>[가-힣]{2,4}?)(?:이야|야|예요|이에요|입니다))[.!]*$", f"(?i:{_RANG})"), strict=True))
@@ -113,6 +114,23 @@ def correction(sentence: str,  # one sentence
         return Statement("", "", found["new"].strip(), True, instead_of=(found["old"].strip(),))
     bare = ((relation, m.groupdict()) for relation, pattern in _BARE_WORDS if (m := pattern.match(said)))
     return next((Statement("", relation, v["new"] or v.get("ko") or "", True) for relation, v in bare), None)
+
+
+_NUMERAL = LazyPattern(r"[$€£₩]?\d[\d.,:]*(?:\w| \w+)?")
+_SURNAMED = LazyPattern(  # a full name: surnames of 98 of 100 Koreans
+    "[김이박최정강조윤장임한오서신권황안송류전홍고문양손배백허유남심노하곽성차주우구민진지엄채원천방공현함변염여추도소석선설마]"
+    "[가-힣]{2}")
+
+
+def alike(old: str,  # a value
+          new: str,  # one that may take its place
+          ) -> bool:
+    "Return whether two values are of one form: two moments, two numbers, two names, two words of Korean, or two that begin alike."
+    for form in (*_PLAIN, _NUMERAL, _SURNAMED):
+        if form.fullmatch(old) or form.fullmatch(new):
+            return form.fullmatch(old) is not None and form.fullmatch(new) is not None
+    same = len(old) == len(new) and any(map(str.__eq__, old, new))
+    return same if _HANGUL.search(old + new) else old[:1].isupper() and new[:1].isupper() and len(new.split()) < 4
 
 
 def _names_hour(value: str) -> bool:

@@ -17,8 +17,9 @@ from typing import Any
 
 from .english import may_end_facts
 from .statement import MOVED, POSSESSION, Statement, language_data, list_members, normal_value, relation_of
-from .fact_extraction import ANSWER, MEANT, answered, corrects, text_facts, value_in_place
+from .fact_extraction import ANSWER, MEANT, alike, answered, corrects, text_facts, value_in_place
 from ..core.guard import may_overrule
+from ..core.text import clip, split_sentences
 from ..core.text.normal_form import LazyPattern
 from ..store.records import Edge, Event, MemoryRecord, version_time
 from ..store.sqlite.facts import Fact, FactTable, Rejection, RejectionTable
@@ -353,13 +354,40 @@ class FactKeeper:
             had = self._last_said(record, fact) if fact.relation in MEANT else [
                 o for o in self.facts.recent(record.namespace, _NEAR) if o.single and value_in_place(o.value, fact.value)
                 and not (o.negated or o.ended)]
-        if not (one := _only(had, record)):
+        if not (one := _only(had, record) or (None if had else self._said_before(record, fact, instead))):
             return None
-        start, _, rest = one.value.casefold().partition(instead[0]) if instead else ("", "", "")  # *Tuesday at 3* → *Wednesday at 3*
-        value = (f"{one.value[:len(start)]}{fact.value}{one.value[len(one.value) - len(rest):]}" if instead
+        start, old, rest = one.value.casefold().partition(instead[0]) if instead else ("", "", "")  # *Tuesday at 3* → *Wednesday at 3*
+        value = (f"{one.value[:len(start)]}{fact.value}{one.value[len(one.value) - len(rest):]}" if old
                  else value_in_place(one.value, fact.value) or fact.value)
         return replace(one, seq=fact.seq, value=value, value_key=normal_value(value), alone=fact.alone,
                        valid_from=fact.valid_from, valid_to=fact.valid_to)
+
+    def _said_before(self, record: MemoryRecord, fact: Fact, instead: tuple[str, ...]) -> Fact | None:
+        """What a turn before states that has the older value once, though no fact was kept of it: *The movers come on Saturday*; it is kept
+        from here on. Where the older value is not named, the turn is the speaker's last, and has a value of the new one's form."""
+        turns = 1 if record.session is None else _TURNS if instead else 2
+        found = self.memories.records(range(max(1, record.seq - turns), record.seq))
+        for turn in sorted(found.values(), key=lambda r: -r.seq):
+            own = speaker_of(turn) == speaker_of(record)
+            same = (turn.namespace, turn.session, turn.kind, turn.valid_to) == (record.namespace, record.session, "block", None)
+            if not same or not (own or (instead and turn.role in (None, "user", "assistant"))):
+                continue
+            old = _named_once(turn.text, instead[0]) or _named_once(turn.text, _WEEKDAYS.get(instead[0], "")) if instead else ""
+            facts = self.facts.of([turn.seq]).get(turn.seq, [])
+            if (instead and not (old and alike(old, fact.value))) or any(f.valid_to for f in facts):
+                continue
+            stated = [s for s in text_facts(turn.text, speaker_of(turn), True).statements if s.key[0] and not (s.negated or s.ended)
+                      and (same_value(normal_value(old), normal_value(s.value)) if instead else value_in_place(s.value, fact.value))]
+            if len(stated) == 1 or (instead and not stated):
+                rest = " ".join(re.sub(re.escape(old), "", turn.text, count=1).split())
+                s = stated[0] if stated else Statement(clip(rest, 60) or old, "", old)
+                kept = Fact(turn.seq, 0, s.subject, s.relation, s.value, *s.key, normal_value(s.value), True, False, False,
+                            len(split_sentences(turn.text)) == 1, turn.valid_from)
+                self.facts.put(turn.seq, turn.namespace, [*facts, kept])
+                return kept
+            if not instead:
+                break
+        return None
 
     def _last_said(self, record: MemoryRecord, fact: Fact) -> list[Fact]:
         "The one fact of the turn before, an assistant's apart, if a bare value can take the place of its own: a number of a number."
@@ -368,10 +396,11 @@ class FactKeeper:
         if len(near) != 1 or not near[0].single or near[0].negated or near[0].ended:
             return []
         before = self.memories.records([near[0].seq]).get(near[0].seq)
-        alike = {"number": near[0].value.isdigit(), "name": near[0].relation == "name", "time": near[0].relation == "time"}.get(
+        named = near[0].relation == "name" or (not fact.value.isascii() and alike(near[0].value, fact.value))
+        fits = {"number": near[0].value.isdigit(), "name": named, "time": near[0].relation == "time"}.get(
             fact.relation, near[0].value[:1].isupper() == fact.value[:1].isupper() and len(near[0].value.split()) < 4)
         same = before is not None and (before.session, speaker_of(before)) == (record.session, speaker_of(record))
-        return near if alike and same else []
+        return near if fits and same else []
 
     def _meant(self, record: MemoryRecord, fact: Fact) -> Fact | None:
         "A statement about *she*, *he* or *it* as one about the one that a fact of the same relation is about."
@@ -539,6 +568,16 @@ def _resumed(new: Fact, old: Fact) -> bool:
 
 
 _NEAR = 5  # facts among which a bare value is looked for
+_TURNS = 6  # turns before a correction in which the value that it names is looked for
+_WEEKDAYS = {f"{day}요일": name for day, name in zip("월화수목금토일", (
+    "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"), strict=True)}  # a day that a turn names in English
+
+
+def _named_once(text: str, value: str) -> str:
+    "A value as a text writes it, if it has it once as a word, a Korean one perhaps with a particle; empty: it does not."
+    after = r"(?!\w)" if value.isascii() else ""
+    found = re.findall(rf"(?<!\w){re.escape(value)}{after}", text, re.I) if value else []
+    return found[0] if len(found) == 1 else ""
 
 
 def _only(had: Sequence[Fact], record: MemoryRecord) -> Fact | None:
