@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['Row', 'RESERVED', 'Adjacency', 'build_adjacency', 'replace_rows', 'compacted', 'unique_links', 'merged_neighbors',
-           'LinkWeights', 'calibrated_similarity', 'passes_threshold', 'admit_links', 'LinkReport', 'add_links',
-           'over_degree_limit']
+           'LinkWeights', 'calibrated_similarity', 'passes_threshold', 'admit_links', 'add_links', 'over_degree_limit']
 
 # %% ../../nbs/40_recall/01_adjacency.ipynb #ec7459fc
 from collections import Counter
@@ -260,15 +259,6 @@ def admit_links(graph: Adjacency,  # rows of the memory and of all candidates
     return links(put), links(gone)
 
 # %% ../../nbs/40_recall/01_adjacency.ipynb #52f39c1c
-@dataclass(frozen=True, slots=True)
-class LinkReport:
-    "Report which of the offered links were stored."
-
-    put: Links  # links that are stored
-    added: int  # number of them that were not there before
-    dropped: int  # number of links dropped in exchange
-
-
 def add_links(store: SQLStorage,       # the store, inside a transaction
               namespace: str,        # the partition
               seq: int,              # memory to be linked
@@ -276,8 +266,8 @@ def add_links(store: SQLStorage,       # the store, inside a transaction
               weights: LinkWeights,  # thresholds and the limit
               at: datetime,          # recorded time
               least: float | None = None,  # another threshold than θ
-              ) -> LinkReport:
-    "Link a memory with others, and keep every row within its limit."
+              ) -> tuple[int, int]:  # links that are stored; those of them that were not there before
+    "Link a memory with others, and keep every row within its limit: weaker links are dropped in exchange."
     fit = new.only(passes_threshold(new, weights, least))
     graph = build_adjacency(store.edge_table.links(namespace, {seq, *fit.dst.tolist()}))
     put, gone = admit_links(graph, seq, fit, weights.kmax)
@@ -286,7 +276,7 @@ def add_links(store: SQLStorage,       # the store, inside a transaction
         lost = Counter(gone.src.tolist())
         ids = store.memories.ids(namespace, lost.keys())
         store.event_log.append([Event(at, "link", ids[n], namespace, {"dropped": lost[n]}) for n in sorted(ids)])
-    return LinkReport(put, store.edge_table.put(put, at), len(gone))
+    return len(put), store.edge_table.put(put, at)
 
 # %% ../../nbs/40_recall/01_adjacency.ipynb #8d8f3299
 RESERVED = 4  # places of a memory for links that are not of similarity

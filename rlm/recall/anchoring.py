@@ -403,11 +403,11 @@ class AnchoredWriter:
         choice = self.anchors.choose(topic, slot, rows)
         new = self.candidates(record.seq, rows[choice.slot].seq)
         least = min(self.policy.min_w, self.graph.weights.theta)
-        report = add_links(self.graph.backend, self.graph.namespace, record.seq, new, self.graph.weights, at, least)
+        stored, added = add_links(self.graph.backend, self.graph.namespace, record.seq, new, self.graph.weights, at, least)
         moved = self.anchors.record(choice.slot, record.seq, topic, choice.starts_new_topic)
-        detail = {"edges": len(report.put), "origin": "write", "slot": choice.slot, "moved": moved}
+        detail = {"edges": stored, "origin": "write", "slot": choice.slot, "moved": moved}
         tx.log([Event(at, "link", record.id, self.graph.namespace, detail)])
-        return Attachment(choice.slot, len(report.put), report.added, moved)
+        return Attachment(choice.slot, stored, added, moved)
 
     def candidates(self,
                    seq: int,             # number of the new memory

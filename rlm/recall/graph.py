@@ -260,11 +260,11 @@ class GraphIndex:
             seq = self.backend.memories.seq(self.namespace, known)
             new = links((seq, n, read_confidence(w, "edge weight"), bits) for other, w in neighbours
                         if (n := self.backend.memories.seq(self.namespace, other)) != seq)
-            report = add_links(self.backend, self.namespace, seq, new, self.weights, now)
-            if len(report.put):
-                tx.log([Event(now, "link", known, self.namespace, {"edges": len(report.put), "origin": origin})])
-        self.count_added(report.added)
-        return report.added
+            stored, added = add_links(self.backend, self.namespace, seq, new, self.weights, now)
+            if stored:
+                tx.log([Event(now, "link", known, self.namespace, {"edges": stored, "origin": origin})])
+        self.count_added(added)
+        return added
 
     def count_added(self,
                     added: int,  # links that were not there before

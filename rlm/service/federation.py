@@ -20,7 +20,7 @@ from urllib.parse import quote, urlsplit
 from ..core.errors import AlreadyExists, InvalidInput, NotFound, RlmError, StoreCorrupt, StoreError
 from ..core.files import read_path, replace_file, server_url
 from ..core.ids import canonical_json
-from ..federation.gossip import MOST_MESSAGE, GossipConfig, GossipNode, PeerCard, PeerKey, RoundReport, Send, read_card, read_config
+from ..federation.gossip import MOST_MESSAGE, GossipConfig, GossipNode, PeerCard, PeerKey, Send, read_card, read_config
 from ..federation.gossip import read_message
 from ..federation.update import epsilon
 from .companion import Companion
@@ -314,9 +314,3 @@ def status_of(folder: FederationFolder,  # the peer's files
             "epsilon_spent": round(epsilon(node.budget.spent, node.budget.delta), 4),
             "epsilon_budget": node.budget.budget, "delta": node.budget.delta, "shared_model_in_use": companion.shared() is not None,
             "peers": peers}
-
-# %% ../../nbs/90_service/24_federation.ipynb #0fbd318a
-def report_dict(report: RoundReport,  # report of one step
-                ) -> dict[str, Any]:
-    "Return the fields of a report for JSON."
-    return asdict(report)

@@ -1,7 +1,7 @@
 """Learn with others: make a federation or join one, see what was exchanged and what it cost, take part, leave."""
 
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import click
@@ -112,7 +112,7 @@ def leave(memory: Memory, as_json: bool) -> None:
 @with_memory()
 def run(memory: Memory, steps: int | None, port: int | None, as_json: bool) -> None:
     "Take part: listen, publish an update when it is time, exchange with random peers, adopt what is good. Ctrl-C ends it."
-    from rlm.service.federation import FederationFolder, GossipServer, http_send, report_dict, running_node
+    from rlm.service.federation import FederationFolder, GossipServer, http_send, running_node
     folder = FederationFolder.of(memory)
     node = running_node(folder, memory.companion)
     if port is not None:
@@ -123,7 +123,7 @@ def run(memory: Memory, steps: int | None, port: int | None, as_json: bool) -> N
         while True:
             node.set_peers(folder.peers())
             report = node.step(send)
-            print_json(report_dict(report)) if as_json else click.echo(f"{memory.ctx.clock.now():%H:%M:%S} {report}")
+            print_json(asdict(report)) if as_json else click.echo(f"{memory.ctx.clock.now():%H:%M:%S} {report}")
             while node.refusals and not as_json:
                 click.echo(f"  refused: {node.refusals.popleft()}", err=True)
             done += 1

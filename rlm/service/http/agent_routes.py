@@ -29,12 +29,6 @@ STREAM: dict[int | str, dict[str, Any]] = {200: {"description": "Events: `progre
                                                  "content": {"text/event-stream": {"schema": {"type": "string"}, "example": EXAMPLE}}}}
 
 
-class EventStream(StreamingResponse):
-    "A stream of server-sent events."
-
-    media_type = "text/event-stream"
-
-
 class RunBody(RequestModel):
     "A question to the agent."
 
@@ -105,12 +99,12 @@ def agent_routes(service: Service,  # memories, metrics and spans
         finally:
             places.release()
 
-    @routes.post("/runs", responses=problem_responses(404, 507) | STREAM, response_class=EventStream)
+    @routes.post("/runs", responses=problem_responses(404, 507) | STREAM, response_class=StreamingResponse)
     async def create_run(body: RunBody, caller: WriteCaller) -> Response:
         "Have the agent answer a question about an ontology, and learn from it. It goes on, 60 s at most, when the caller has gone."
         source = await run_in_threadpool(ontology_file, body.ontology)
         if not places.acquire(blocking=False):
             raise HttpProblem(503, f"{MAX_RUNS} runs are under way.", "Try again a little later.", {"Retry-After": "5"})
         running = asyncio.ensure_future(asyncio.to_thread(work, body, caller.namespace, source))
-        return EventStream(run_events(running))
+        return StreamingResponse(run_events(running), media_type="text/event-stream")
     return routes

@@ -12,6 +12,7 @@ import stat
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from mcp.server.stdio import stdio_server
@@ -38,25 +39,6 @@ def warm_up(memory: Memory,  # open store
         log.warning("%s", e)
 
 
-class _PipeOutput:
-    "The end of a pipe as the SDK's transport writes to it: without a thread for each write."
-
-    def __init__(self,
-                 writer: asyncio.StreamWriter,  # pipe
-                 ) -> None:
-        self._writer = writer
-
-    async def write(self,
-                    text: str,  # message and its line end
-                    ) -> None:
-        "Put a message into the pipe's buffer."
-        self._writer.write(text.encode())
-
-    async def flush(self) -> None:
-        "Wait, while the client is behind."
-        await self._writer.drain()
-
-
 def _are_pipes() -> bool:
     "Whether standard input and output are pipes or sockets, as those of a server that a client has started."
     return sys.platform != "win32" and all(stat.S_ISFIFO(m) or stat.S_ISSOCK(m) for m in (os.fstat(n).st_mode for n in (0, 1)))
@@ -74,7 +56,10 @@ async def _serve_pipes(server: MemoryServer,  # server with its tools
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), os.fdopen(kept[0], "rb", 0))
     transport, protocol = await loop.connect_write_pipe(lambda: asyncio.streams.FlowControlMixin(loop=loop), os.fdopen(kept[1], "wb", 0))
     writer = asyncio.StreamWriter(transport, protocol, None, loop)
-    given: Any = lines, _PipeOutput(writer)
+
+    async def write(text: str) -> None:
+        writer.write(text.encode())
+    given: Any = lines, SimpleNamespace(write=write, flush=writer.drain)  # the end of a pipe as the SDK's transport writes to it
     async with stdio_server(*given) as (requests, answers):
         lowlevel = server._lowlevel_server
         await lowlevel.run(requests, answers, lowlevel.create_initialization_options())
