@@ -9,6 +9,7 @@ __all__ = ['DISPUTES', 'speaker_of', 'is_kept_as_given', 'facts_of', 'may_answer
 
 # %% ../../nbs/85_companion/05_supersession.ipynb #6b44c2b9
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -596,6 +597,108 @@ def _reason(old: Fact, new: Fact) -> str:
 # %% ../../nbs/85_companion/05_supersession.ipynb #4ea44319
 from ..core.errors import InvalidInput
 
+# %% ../../nbs/85_companion/05_supersession.ipynb #9e9d14a6
+_MONTHS = ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"]
+_MONTH = "|".join(f"{m[:3]}(?:{m[3:]})?" if m[3:] else m for m in _MONTHS)
+_DAYS = ["mon", "tues", "wednes", "thurs", "fri", "satur", "sun"]
+_KOREAN_HOURS = ["한", "두", "세", "네", "다섯", "여섯", "일곱", "여덟", "아홉", "열", "열한", "열두"]
+_UNITS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_KOREAN_TENS = ["스물", "서른", "마흔", "쉰", "예순", "일흔", "여든", "아흔"]
+_KOREAN_UNITS = ["하나", "둘", "셋", "넷", "다섯", "여섯", "일곱", "여덟", "아홉"]
+_DATE_FORMS = tuple(LazyPattern(pattern) for pattern in (
+    rf"(?:the )?(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<m>{_MONTH})\b\.?(?:,? (?P<y>\d{{4}}))?",
+    rf"(?P<m>{_MONTH})\b\.? (?:the )?(?P<d>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (?P<y>\d{{4}}))?",
+    r"(?:(?P<y>\d{4})년 ?)?(?P<m>\d{1,2})월 ?(?P<d>\d{1,2})일", r"(?P<y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)"))
+_CLOCK_FORMS = tuple(LazyPattern(pattern) for pattern in (
+    r"(?P<h>\d{1,2})(?::(?P<m>\d\d))? ?(?P<half>[ap])\.?m\b\.?", r"(?P<h>\d{1,2}):(?P<m>\d\d)", r"(?P<h>\d{1,2}) ?o'clock",
+    rf"(?:(?P<half>오전|오후) ?)?(?P<h>\d{{1,2}}|{'|'.join(reversed(_KOREAN_HOURS))}) ?시(?: ?(?P<m>\d{{1,2}})분| ?(?P<past>반))?"))
+_WEEKDAY = LazyPattern(rf"(?P<en>{'|'.join(_DAYS)})days?\b|(?P<ko>[월화수목금토일])요일")
+_FILLER = LazyPattern(r"\b(?:on|at|the|in|of|now)\b|[,.\s]|(?<=\s)에\b")
+_MONEY = LazyPattern(r"(?P<sign>[$€£₩])? ?(?P<n>\d[\d,]*(?:\.\d+)?) ?(?P<many>만|천|백)? ?"
+                    r"(?P<unit>dollars?|usd|euros?|eur|pounds?|gbp|won|krw|원)?"
+                    r"(?P<per> (?:a|per) (?:day|week|month|year))?")
+_CURRENCIES = {"$": "$", "d": "$", "us": "$", "€": "€", "e": "€", "£": "£", "p": "£", "g": "£", "₩": "₩", "w": "₩", "k": "₩", "원": "₩"}
+_AGE = LazyPattern(rf"(?P<n>\d{{1,3}})(?: years? old| ?살| ?세)?|(?P<tens>{'|'.join(_TENS)})"
+                  rf"(?:[- ](?P<unit>{'|'.join(_UNITS[:9])}))?(?: years? old)?|(?P<ko>{'|'.join(_KOREAN_TENS)}|스무)"
+                  rf"(?P<more>{'|'.join([*_KOREAN_UNITS, *_KOREAN_HOURS[:4]])})? ?(?:살)?")
+
+
+def _plain_age(value: str) -> str:
+    "An age as a number: *34 years old*, *thirty-four*, `서른네 살`; empty: it is none."
+    if not (m := _AGE.fullmatch(value)):
+        return ""
+    if m["n"]:
+        return m["n"]
+    tens, more = (_TENS.index(m["tens"]) if m["tens"] else _KOREAN_TENS.index(m["ko"].replace("스무", "스물"))), m["unit"] or m["more"]
+    lists = (_UNITS, _KOREAN_UNITS, _KOREAN_HOURS)
+    return str(20 + 10 * tens + (next(words.index(more) + 1 for words in lists if more in words) if more else 0))
+
+
+def _plain_sum(value: str) -> str:
+    "An amount as a number and a sign: *€1,200*, *1200 euros*, `80만원`; empty: it is none."
+    if not (m := _MONEY.fullmatch(value)) or not (m["sign"] or m["unit"] or m["many"]):
+        return ""
+    unit = m["sign"] or m["unit"] or "원"
+    sign = _CURRENCIES.get(unit[:2]) or _CURRENCIES[unit[0]]
+    number = float(m["n"].replace(",", "")) * {"만": 10_000, "천": 1_000, "백": 100}.get(m["many"] or "", 1)
+    return f"{sign}{number:.2f}{(m['per'] or '').replace('per', 'a')}"
+
+
+def _plain_moment(value: str) -> str:
+    "A date, a day of the week, a time of day: *the 14th of March*, `3월 14일`, *Tuesday at 3 pm*; empty: it says something else, too."
+    parts, rest = list[str](), value
+    for form in _DATE_FORMS:
+        if m := form.search(rest):
+            month = int(m["m"]) if m["m"].isdigit() else 1 + next(n for n, name in enumerate(_MONTHS) if name.startswith(m["m"][:3]))
+            parts.append(f"{m['y'] or ''}-{month:02}-{int(m['d']):02}")
+            rest = f"{rest[:m.start()]} {rest[m.end():]}"
+            break
+    if m := _WEEKDAY.search(rest):
+        parts.append(_DAYS[_DAYS.index(m["en"]) if m["en"] else "월화수목금토일".index(m["ko"])])
+        rest = f"{rest[:m.start()]} {rest[m.end():]}"
+    for form in _CLOCK_FORMS:
+        if m := form.search(rest):
+            told = m.groupdict()
+            hour = int(h) if (h := m["h"]).isdigit() else 1 + _KOREAN_HOURS.index(h)
+            half = {"오전": "a", "오후": "p"}.get(told.get("half") or "", told.get("half"))
+            hour24 = hour % 12 + 12 * (half == "p") if half else hour
+            sure = "" if half or hour > 12 else "?"  # *3:00* may be of the night
+            parts.append(f"{sure}{hour24:02}:{30 if told.get('past') else int(told.get('m') or 0):02}")
+            rest = f"{rest[:m.start()]} {rest[m.end():]}"
+            break
+    return " ".join(parts) if not _FILLER.sub("", rest) else ""
+
+
+@cache
+def _place_names() -> dict[str, str]:
+    "Names of places in the other language: `서울` → *seoul*."
+    return dict(language_data("ko")["places"])
+
+
+@cache
+def _kin_names() -> dict[str, str]:
+    "Kin by each of their names that no others have: *user's mum* → `user's 엄마`; *sister* may be an older or a younger one."
+    rows = language_data("ko")["kin_english"]
+    known = Counter(name for row in rows for name in row)
+    return {f"user's {name}": f"user's {row[0]}" for row in rows for name in row if known[name] == 1}
+
+
+def _same_in_other_words(fact: tuple[str, ...]) -> list[tuple[str, ...]]:
+    "A fact with its value as a number, date, sum or name that has many wordings, in both languages; empty: it has none that is sure."
+    subject, relation, value = fact
+    if subject == "not":
+        return []
+    if relation == "time" and subject.endswith("'s birthday"):  # *Mina's birthday is on March 14*
+        subject, relation = subject.removesuffix("'s birthday"), "birthday"
+    if relation == "age":
+        plain = _plain_age(value)
+    elif relation in ("time", "birthday"):
+        plain = _plain_moment(value)
+    else:
+        plain = _place_names().get(value, value if value in _place_names().values() else "") if relation in _PLACES else _plain_sum(value)
+    return [("same", _kin_names().get(subject, subject), relation, plain)] if plain else []
+
 # %% ../../nbs/85_companion/05_supersession.ipynb #3f7096f8
 class RejectedValue(InvalidInput):
     "A memory states something that a person has rejected."
@@ -637,7 +740,8 @@ def _less_detailed(fact: tuple[str, ...]) -> list[tuple[str, ...]]:
 def at_each_detail(facts: Iterable[tuple[str, ...]],  # subject, relation and value in normal form
                    ) -> list[tuple[str, ...]]:
     "Return what a rejection of facts holds for: the facts, and each less detailed one where nothing follows it."
-    return [value for fact in facts for value in (fact, *(("exactly", *less) for less in _less_detailed(fact)))]
+    return [value for fact in facts
+            for value in (fact, *(("exactly", *less) for less in _less_detailed(fact)), *_same_in_other_words(fact))]
 
 
 def rejectable(record: MemoryRecord,  # a memory, stored or not
@@ -650,7 +754,7 @@ def refused_values(record: MemoryRecord,  # a memory, stored or not
                    ) -> list[tuple[str, ...]]:
     "Return the values of which one rejected is enough to refuse a memory: its text, its facts and what they say in less detail."
     facts = _stated_facts(record)
-    return [*_texts(record), *facts, *(("exactly", *fact) for fact in facts),
+    return [*_texts(record), *facts, *(("exactly", *fact) for fact in facts), *(same for f in facts for same in _same_in_other_words(f)),
             *(less for fact in facts for less in _less_detailed(fact))]
 
 # %% ../../nbs/85_companion/05_supersession.ipynb #0ae8a355

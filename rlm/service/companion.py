@@ -47,6 +47,7 @@ from ..store.records import RECALLED, Event, MemoryRecord, new_record, read_coun
 from ..store.sqlite.facts import Fact, Rejection
 from ..store.sqlite.recall_log import Recall, ServedMemory
 from ..store.sqlite.slots import LearnedParameters
+from ..store.sqlite.storage import SQLStorage
 if TYPE_CHECKING:  # loaded when a model is named
     from rlm.agent.models.base import Model
 
@@ -370,6 +371,20 @@ def conversation_model(model: "Model | str",  # a model, or its name; `configure
     return open_model(name, settings)
 
 # %% ../../nbs/90_service/06_companion.ipynb #6bb915a5
+def _memories_stating(storage: SQLStorage,  # the store, in a transaction
+                      namespace: str,      # the partition
+                      values: Sequence[tuple[str, ...]],  # rejected values
+                      candidates: Sequence[str],  # ids of memories whose words may state one
+                      ) -> list[str]:      # ids, ascending
+    "Return the present memories that state one of the values: by their facts, and those among the candidates."
+    facts, named, wanted = storage.facts, [v for v in values if len(v) == 3 and v[0] != "not"], set(values)
+    seqs = [seq for v in named for seq in facts.stating(namespace, *v)]
+    if any(v[0] == "same" for v in values):  # in words that share none
+        seqs += [f.seq for v in named for f in facts.about(namespace, v[0], v[1], ever=True)]
+    ids = {*storage.memories.ids(namespace, seqs).values(), *candidates}
+    return sorted(r.id for r in storage.get(sorted(ids), namespace) if wanted & set(refused_values(r)))
+
+
 class _ConversationReader:
     "Reads conversations for what is worth keeping, and notes it as candidates."
 
@@ -775,7 +790,7 @@ class Companion:
             known = [self.storage.rejections.find(self.namespace, [v]) for v in values]
             made = known[0] if known[0] is not None and None not in known else self.storage.rejections.add(
                 self.namespace, values, now, valid_text(actor, "actor", 100), why, memory.id if memory else None)
-            wrong = self._stating(values, candidates)
+            wrong = _memories_stating(self.storage, self.namespace, values, candidates)
             if wrong:
                 self.writer.delete(wrong, erase=False, force=True)
             detail = {"rejection": made.id, "actor": actor, "deleted": wrong}
@@ -797,13 +812,6 @@ class Companion:
             for hit in self.searcher.full_text(SearchRequest(asked, terms, Filters.read(status="any")), 2_000) if terms else ():
                 hits[hit.id] = hit.memory
         return [id for id, record in hits.items() if wanted & set(refused_values(record))]
-
-    def _stating(self, values: Sequence[tuple[str, ...]], candidates: Sequence[str]) -> list[str]:
-        "The ids of present memories that state one of the values: by their facts, and those among the candidates. Called in a transaction."
-        seqs = [seq for v in values if len(v) == 3 for seq in self.storage.facts.stating(self.namespace, *v)]
-        ids = {*self.storage.memories.ids(self.namespace, seqs).values(), *candidates}
-        wanted = set(values)
-        return sorted(r.id for r in self.storage.get(sorted(ids), self.namespace) if wanted & set(refused_values(r)))
 
     def waiting(self,
                 k: int = 100,  # largest number returned

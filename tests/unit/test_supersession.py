@@ -587,3 +587,27 @@ def test_an_explanation_searches_no_deeper_than_it_ranks(memory: Memory, monkeyp
     monkeypatch.setattr(memory.searcher, "search", lambda request, k: asked.append(k) or search(request, k))
     ranks = [memory.explain("boats", m.id).rank for m in memory.list(k=1_500)[::300]]
     assert max(asked) < 1_010 and max(r or 0 for r in ranks) > 100
+
+
+@pytest.mark.parametrize(("wrong", "refused", "stored"), [
+    ("Mina's birthday is March 14.", ("Mina's birthday is on March 14.", "Mina's birthday is on the 14th of March."),
+     ("Mina's birthday is on March 15.", "Mina's birthday is on May 14.", "Minho's birthday is on March 14.", "The party is on March 14.")),
+    ("My mum's birthday is March 14.", ("엄마 생일은 3월 14일이야.",), ("아빠 생일은 3월 14일이야.", "엄마 생일은 3월 15일이야.")),
+    ("My rent is 1,200 euros.", ("My rent is 1200 euros.", "My rent is €1,200."), ("My rent is $1,200.", "My deposit is 1,200 euros.")),
+    ("월세는 80만 원이야", ("월세 80만원", "월세는 800,000원이야"), ("월세는 90만 원이야", "보증금은 80만 원이야")),
+    ("I'm 34 years old.", ("I am thirty-four.", "저는 서른네 살이에요"), ("I'm 43.", "나는 서른다섯 살이야", "Mina is 34.")),
+    ("I live in Seoul.", ("나는 서울에 살아",), ("나는 부산에 살아", "I work in Seoul.")),
+    ("My appointment is at 3 pm.", ("My appointment is at 15:00.", "My appointment is at 3pm."),
+     ("My appointment is at 3 am.", "My appointment is at 3 o'clock.", "My appointment is on Tuesday at 3 pm.")),
+    ("회의는 화요일 3시야", ("회의는 화요일 세 시야",), ("회의는 수요일 3시야", "회의는 화요일 3시 반이야"))])
+def test_a_rejected_value_is_refused_in_other_words_that_surely_mean_the_same(
+        wrong: str, refused: tuple[str, ...], stored: tuple[str, ...]) -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        for text in (wrong, *refused):
+            memory.write(text)
+        memory.companion.reject(text=wrong)
+        assert len(memory.list(status="any")) == 0  # it takes those with it that say so already
+        for text in refused:
+            with pytest.raises(RejectedValue):
+                memory.write(text)
+        assert [memory.write(text).text for text in stored] == list(stored)

@@ -113,9 +113,12 @@ class FactTable:
               subject_key: str,    # normal form of a subject
               relation_key: str,   # normal form of a relation
               at: datetime | None = None,  # a past moment; None: the present
+              ever: bool = False,  # whether all are asked for, those that have ended and those of memories that are put away too
               ) -> list[Fact]:     # in the order they were stored
-        "Return the facts that name a subject and a relation and are current, or were true at a past moment."
+        "Return the facts that name a subject and a relation and are current, or were true at a past moment, or ever."
         asked, named = "f.namespace = ? AND f.subject_key = ? AND f.relation_key = ?", (namespace, subject_key, relation_key)
+        if ever:
+            return self._found(asked, named)
         if at is None:
             return self._found(f"{asked} AND {_CURRENT}", named)
         then = f"f.valid_from <= ? AND (f.valid_to IS NULL OR f.valid_to > ?) AND {_KEPT}"
