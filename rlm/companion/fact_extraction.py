@@ -255,7 +255,9 @@ _IN_A_YEAR = LazyPattern(r" (?:back )?in (?:[A-Z][a-z]+ )?(?:19|20)\d\d(?=[ ?]*$
 def asked_facts(question: str,  # questions that are asked
                 ) -> list[tuple[str, str]]:  # subject and relation
     "Return the facts that a whole question asks for: *What's my name?*, *Where does Mina live?*, `내 여동생은 어디 살아?`."
-    question = _IN_A_YEAR.sub("", _asked_by_self(question))
+    question = _asked_by_self(question)
+    if "19" in question or "20" in question:
+        question = _IN_A_YEAR.sub("", question)
     out = [("user", relation) for relation in asked_relations(question, alone=True)]
     for relation, pattern in _ASKED_OF if _OF_OTHERS.search(question) else ():
         if m := pattern.search(question):

@@ -21,6 +21,7 @@ class GrowableArray:
                  dtype: str,  # type of its numbers, as numpy names it: i4, f8, ? …
                  ) -> None:
         self.buffer, self.size = np.zeros(1024, dtype), 0  # values and spare capacity; number of values
+        self.values = self.buffer[:0]  # the values as a view, which can be written to; of the old memory once the array has grown
 
     def extend(self,
                values: Sequence[Any] | NDArray[Any],  # numbers of its type, or convertible ones
@@ -31,7 +32,7 @@ class GrowableArray:
             more = np.zeros(max(end, 2 * self.size) - self.size, self.buffer.dtype)
             self.buffer = np.concatenate([self.buffer[: self.size], more])
         self.buffer[self.size:end] = values
-        self.size = end
+        self.size, self.values = end, self.buffer[:end]
 
     def replace(self,
                 values: Sequence[Any] | NDArray[Any],  # the new values
@@ -39,11 +40,6 @@ class GrowableArray:
         "Replace all values, in new memory: views of the old ones stay as they are."
         self.buffer, self.size = np.zeros(max(1024, len(values)), self.buffer.dtype), 0
         self.extend(values)
-
-    @property
-    def values(self) -> NDArray[Any]:
-        "Return the values as a view, which can be written to. It is of the old memory once the array has grown."
-        return self.buffer[: self.size]
 
 # %% ../../nbs/28_index/01_arrays.ipynb #5e97ab1f
 SPREAD, ROOM = 8, 4096  # an array may be that many times as long as there are numbers in it, and that much longer

@@ -144,9 +144,8 @@ class CandidateGenerator:
         of = self.index.position, self.index.metadata
         if self._placed[0][0] is not of[0] or self._placed[0][1] is not of[1]:
             self._placed = of, {}
-        key = seqs.__array_interface__["data"][0], len(seqs)
-        if (known := self._placed[1].get(key)) is None:
-            known = self._placed[1][key] = seqs, of[1].seq_to_doc.get(seqs)  # with the array itself, so that its address is its own
+        if (known := self._placed[1].get(id(seqs))) is None:
+            known = self._placed[1][id(seqs)] = seqs, of[1].seq_to_doc.get(seqs)  # with the array itself, so that the id stays its own
         return known[1]
 
     def all_candidates(self,

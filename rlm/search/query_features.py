@@ -245,7 +245,7 @@ _ASKING = 200  # characters of the longest question that is taken to ask for an 
 _READ = 2000  # characters of the longest text that is read for an attribute, some 3 ms: a longer one may tell it
 _ATTRIBUTE_HINTS = LazyPattern(
     "number|pass(?:word|code|phrase)|pin|combination|code|mail|blood|birth|bday|iban|plate|size|salary|wage|번호|연락처|비번|암호|"
-    "패스워드|메일|혈액형|생[일신년]|계좌|사번|사이즈|치수|연봉|월급|급여", re.I)  # a question for an attribute has one of these
+    "패스워드|메일|혈액형|생[일신년]|계좌|사번|사이즈|치수|연봉|월급|급여")  # a question for an attribute, case-folded, has one of these
 _NUMBER = r"(?<![\d,.$£€])(?!(?:19|20)\d\d(?!\d))\d{3,}(?![\d,.]*\s?(?:원|명|euros?|dollars?|km|kg|g|ml|cm|m|people)\b)"  # no year
 _ATTRIBUTES: Mapping[str, tuple[str, str, str]] = {  # attribute → its names in English and in Korean; values, and names that only tell
     "telephone": (r"(?:tele)?phone number|(?:mobile|cell|contact|whatsapp) number|(?<=['’]s )number",
@@ -317,7 +317,7 @@ def _attribute_patterns() -> tuple[LazyPattern, dict[str, tuple[LazyPattern, ...
 def asked_attribute(query: str,  # question, in English or Korean
                     ) -> str:    # name in `_ATTRIBUTES`; empty: none of them
     "Return the attribute that a question asks for: `blood_type` for *What is Nadia's blood type?*, `code` for 집 비번이 뭐야?."
-    if _ATTRIBUTE_HINTS.search(query) is None or len(query) > _ASKING:
+    if _ATTRIBUTE_HINTS.search(query.casefold()) is None or len(query) > _ASKING:
         return ""
     names, each = _attribute_patterns()
     named = (m.lastgroup or "" for m in names.finditer(query))

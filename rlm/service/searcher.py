@@ -155,8 +155,11 @@ def past_of(ctx: MemoryContext,                # the open store
             ) -> dict[str, str]:              # id of a memory → what is no longer true of it, or what may have taken its place
     """Return what of memories is past: statements that have ended, with what holds now where none of the memories says it; and that it may
     have been superseded by a later one: the id of that if it is among them, else its words."""
-    seqs, now = {r.seq: r.id for r in records}, ctx.clock.now()
-    links = ctx.storage.edge_table.targets(list(seqs), LATER, kept=not ahead) if linked else {}
+    seqs = {r.seq: r.id for r in records}
+    links = ctx.storage.edge_table.targets(seqs, LATER, kept=not ahead) if linked else {}
+    if not links:
+        return ended_of(ctx, records, ahead, stating)
+    now = ctx.clock.now()
     likely = [(seq, new) for seq, to in links.items() for new, weight in to.items() if weight >= LIKELY]
     newer = ctx.storage.memories.records([new for _, new in likely]) if likely else {}
     current = {s: r for s, r in newer.items() if r.status in RECALLED and (r.valid_to is None or r.valid_to > now)}
@@ -226,7 +229,8 @@ class MemorySearcher:
               model: EmbeddingModelInfo | None,  # model whose vectors the index has; None: none
               ) -> SearchRequest:
         "Return a question with its vector, where there is a model. Nothing may be locked meanwhile: a model takes its time."
-        return replace(request, vector=self.ctx.embeddings.embed_query(request.text, model), model=None if model is None else model.model)
+        vector = self.ctx.embeddings.embed_query(request.text, model)
+        return SearchRequest(request.text, request.terms, request.filters, vector, None if model is None else model.model)
 
     def search(self,
                request: SearchRequest,  # a parsed question

@@ -81,9 +81,12 @@ class MemoryRecord:
 
     def copy(self) -> "MemoryRecord":
         "Return the same, with dictionaries of its own."
-        if self.scope or self.provenance or self.extra:
-            return make_record(self.__dict__ | {name: _copied(getattr(self, name)) for name in JSON_FIELDS})
-        return make_record({**self.__dict__, "scope": {}, "provenance": {}, "extra": {}})
+        values = self.__dict__.copy()
+        if values["scope"] or values["provenance"] or values["extra"]:
+            values |= {name: _copied(values[name]) for name in JSON_FIELDS}
+        else:  # as nearly always
+            values["scope"], values["provenance"], values["extra"] = {}, {}, {}
+        return make_record(values)
 
 # %% ../../nbs/20_store/00_records.ipynb #68efde32
 def _copied(value: Any) -> Any:

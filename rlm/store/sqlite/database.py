@@ -403,11 +403,13 @@ class SQLiteDatabase:
                 connection.changes_before = connection.total_changes
                 begin(connection, self.busy_timeout_s)
                 try:
-                    with self._watched(connection):  # before others can write: they are given the same numbers
-                        yield
-                        if connection.failed:
-                            raise half_done_error(self.path)
-                        connection.execute("COMMIT")
+                    yield
+                    if connection.failed:
+                        raise half_done_error(self.path)
+                    connection.execute("COMMIT")
+                except BaseException:
+                    self._rolled_back(connection)  # before others can write: they are given the same numbers
+                    raise
                 finally:
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")

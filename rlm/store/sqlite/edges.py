@@ -8,6 +8,7 @@ __all__ = ['Ints', 'Floats', 'ORIGINS', 'SIM', 'TIME', 'TAG', 'WRITE', 'USER', '
 
 # %% ../../../nbs/20_store/10_edges.ipynb #a1e4f9d0
 import json
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -109,7 +110,7 @@ class EdgeTable:
     def __init__(self,
                  db: Database,        # stays open for as long as this lives
                  ) -> None:
-        self.db, self._targets = db, dict[str, KnownRows]()  # by type of link
+        self.db, self._targets = db, defaultdict[str, KnownRows](KnownRows)  # by type of link
 
     def edges(self,
               memory_ids: Sequence[str],  # ids of memories
@@ -124,7 +125,7 @@ class EdgeTable:
                 kept: bool = True,      # whether what was asked before is not read again; outside a snapshot that asks a server first
                 ) -> dict[int, dict[int, float]]:  # number of a memory → those that it is linked to, with the weight of the link
         "Return where links of a type lead, if there are some; what was asked before is not read again until something is written."
-        known = known_rows(self.db, self._targets.setdefault(relation, KnownRows()), KNOWN_TARGETS) if kept else {}
+        known = known_rows(self.db, self._targets[relation], KNOWN_TARGETS) if kept else {}
         if missing := [s for s in seqs if s not in known]:
             new: dict[int, dict[int, float]] = {s: {} for s in missing}
             some, values = one_of(missing)
