@@ -76,3 +76,13 @@ def test_an_explanation_says_what_was_looked_for_and_numbers_stay() -> None:
         assert told.rank == 1 and told.frequencies == {"docter": 0, "doctor": 1} and told.spellings == {"docter": "doctor"}
         assert "No memory has “docter”: “doctor” was looked for, too." in told.verdict
         assert not memory.search("4433")
+
+
+@pytest.mark.parametrize("pair", [
+    "colour color", "favourite favorite", "organise organize", "recognised recognized", "grey gray", "mum mom", "tyre tire",
+    "licence license", "neighbour neighbor", "centre center", "analyse analyze", "travelling traveling", "apologise apologize",
+    "defence defense"])
+def test_british_and_american_english_find_each_other(pair: str) -> None:
+    for asked, told in (pair.split(), pair.split()[::-1]):
+        assert set(tokens(told)) <= set(index_of(f"the {told} of it").with_spellings(tokens(asked)))
+    assert index_of(*pair.split()).with_spellings(tokens(pair)) == tokens(pair)

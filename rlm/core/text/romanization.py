@@ -154,7 +154,7 @@ def latin_sounds(word: str,  # word in small Latin letters
 # %% ../../../nbs/10_core/07_romanization.ipynb #d87dc7e1
 _BEGINS = "who whose whom will would can could should may tell show give remind has about"  # with a capital letter, and no name
 _NO_NAMES = ENGLISH_FUNCTION_WORDS | frozenset(_BEGINS.split())
-_CAPITALISED = LazyPattern(r"(?<![^\W_])[A-Z][a-z]+(?:-?[A-Za-z][a-z]+)*(?![^\W\d_])")
+_CAPITALISED = LazyPattern(r"(?<![^\W_])[A-Z][a-z]+(?:-[A-Za-z]?[a-z]+|[A-Z][a-z]+)*(?![^\W\d_])")
 _HANGUL = LazyPattern("[가-힣]+")
 _AFTER_NAMES = (
     "은 는 이 가 을 를 의 도 만 와 과 랑 에 로 네 씨 님 아 야 께 이는 이가 이를 이의 이도 이만 이랑 이네 이와 이야 "

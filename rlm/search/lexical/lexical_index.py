@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['SMALL_MERGE', 'LARGEST_SEGMENT', 'MOST_NAMES', 'POSTING_BUDGET', 'DocTable', 'best_passages', 'score_thresholds',
-           'highest', 'similar_syllables', 'is_misspelling', 'SimilarTerms', 'NameTerms', 'LexicalIndex']
+           'highest', 'similar_syllables', 'is_misspelling', 'SimilarTerms', 'other_english', 'NameTerms',
+           'LexicalIndex']
 
 # %% ../../../nbs/28_index/08_lexical_index.ipynb #e7bbad31
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -273,6 +274,20 @@ class SimilarTerms:
         return (term[:3], size), (f"{term[0]}-{term[-2:]}", size), ("".join(sorted(term)), size)
 
 
+# %% ../../../nbs/28_index/08_lexical_index.ipynb #ad230cdf
+_PAIRS = """gray grey, licence license, tire tyre, jewellery jewelry, mom mum, airplane aeroplane, liter litre, meter metre,
+defense defence, offense offence, cozy cosy, plow plough, curb kerb, cheque check, skeptical sceptical, practise practice"""
+_OTHER_ENGLISH = {a: b for pair in _PAIRS.split(",") for stems in [tokens(pair)] for a, b in (stems, stems[::-1])}
+
+
+def other_english(stem: str,  # token of an English word
+                  ) -> tuple[str, ...]:  # the likelier first; some may be no words
+    "Return the tokens that the other spelling may have, American for British or British for American."
+    if len(stem) > 4 and stem.endswith(("is", "iz", "ys", "yz")):
+        return stem[:-1] + ("z" if stem[-1] == "s" else "s"), stem[:-2]  # the stem of *recognize* is *recogn*
+    other = _OTHER_ENGLISH.get(stem)
+    return (other,) if other else (f"{stem}is",) if len(stem) > 4 else ()
+
 # %% ../../../nbs/28_index/08_lexical_index.ipynb #76521073
 MOST_NAMES = 4096  # names that are kept with what was found
 
@@ -387,9 +402,11 @@ class LexicalIndex:
     def spelling(self,
                  term: str,  # a token
                  ) -> str | None:  # None: it is spelt as in a memory, or like no other
-        "Return the commonest term that one typing error makes of a term that no memory has in its own text."
+        "Return what a term that no memory has may be: the other spelling of English, or the commonest that one typing error makes of it."
         if self.document_frequency(term):
             return None
+        if english := next(filter(self.document_frequency, other_english(term)), None):
+            return english
         found: Iterable[str] = ()
         if len(term) == 2 and term >= "가":
             found = [other + term[1] for other in similar_syllables(term[0])] + [term[0] + other for other in similar_syllables(term[1])]
