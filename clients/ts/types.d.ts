@@ -116,6 +116,8 @@ export interface SearchResults {
   hits: Array<Hit>;
   /** Milliseconds in the store, without the way here and back. */
   search_time_ms: number;
+  /** How many memories have no vector yet, and were looked for by words alone; without it, none. */
+  waiting?: number;
 }
 
 /** A page of memories, and where the next one begins. */
@@ -160,6 +162,8 @@ export interface Stats {
   events: number;
   /** Links between its memories. */
   edges: number;
+  /** Memories that have no vector yet; without it, none has one. */
+  without_vector?: number;
   /** When the oldest was recorded. */
   first?: string;
   /** When the latest was changed. */
@@ -296,6 +300,8 @@ export interface RecallResults {
   result_count: number;
   /** Milliseconds in the layers, without the model's; null for the past, and while a large index is being built. */
   search_time_ms: number | null;
+  /** How many memories have no vector yet, and were looked for by words alone; without it, none. */
+  waiting?: number;
 }
 
 /** The last turns of a conversation, or those before. */

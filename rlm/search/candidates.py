@@ -157,6 +157,8 @@ class CandidateGenerator:
                        ) -> Candidates:
         "Return every memory that has words or meaning in common with the question, both scored."
         words, c = self.index.lexical.score_all(plan) / np.float32(plan.idf_sum or 1.0), self.index.metadata
+        if measured is not None and len(waiting := self.index.waiting_docs):
+            words[waiting] *= np.float32(self.index.scorer.words_alone)
         meaning = self.z_scores(measured)
         barred = None if allowed is None else ~allowed.mask
         if self.index.lexical.documents < len(words):
@@ -189,10 +191,13 @@ class CandidateGenerator:
         others = np.append(near, np.asarray(list(also), np.int64))
         found = self.index.lexical.search(plan, wide, None if allowed is None else allowed.mask, others)
         meaning = self.index.semantic.z_scores(measured, self.index.metadata["seq"][found.docs])
-        kept = (found.scores > 0) | (meaning > 0)
+        words = found.scores / (plan.idf_sum or 1.0)
+        if measured is not None and len(self.index.waiting_docs):
+            words[np.isin(found.docs, self.index.waiting_docs)] *= self.index.scorer.words_alone
+        kept = (words > 0) | (meaning > 0)
         if also:
             kept |= np.isin(found.docs, list(also))
-        chosen = Candidates(found.docs[kept], found.scores[kept] / (plan.idf_sum or 1.0), meaning[kept])
+        chosen = Candidates(found.docs[kept], words[kept], meaning[kept])
         return CandidateSet(features, plan, measured, chosen)
 
 # %% ../../nbs/30_search/09_candidates.ipynb #1b2d674f

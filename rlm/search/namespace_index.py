@@ -88,6 +88,7 @@ class NamespaceIndex:
         self.lexical, self.metadata, self.semantic = LexicalIndex(), MetadataTable(), SemanticIndex(storage, namespace)
         self.scorer = Scorer(ranker or DEFAULT_WEIGHTS, self.metadata, self.lexical)
         self.position = "", 0  # identity of the store and the last event that the index knows: the same object while nothing changes
+        self.waiting = self.waiting_docs = np.zeros(0, np.int64)  # memories that have no vector yet, ascending, and their documents
         self.doc_id_epoch = 0  # goes up when memories get other document ids
         self._fixed_ranker, self._ranker_id = ranker is not None, ""
         self._complete, self._unsaved, self._lock = False, 0, storage.shared_lock()
@@ -255,12 +256,23 @@ class NamespaceIndex:
         self.position, self._complete = ("", 0), False  # if this is interrupted, the next refresh starts anew
         changed = self._begin() if changes is None else changes.affected
         self._read_again(changed)
+        compared = self.semantic.index
         self.semantic.refresh(-1 if changes is None else after, changes, position)
+        self._note_waiting(None if changes is None or self.semantic.index is not compared else changed)
         self.scorer.has_vectors = self.semantic.model is not None
         if changes is None or changes.ranker:
             self._take_ranker()
         self.position, self._complete, self._unsaved = position, True, self._unsaved + len(changed)
         self._note_position(self.storage.change_token())
+
+    def _note_waiting(self, changed: Collection[int] | None) -> None:
+        "Note which memories have no vector, after some have changed; None: all."
+        c, known = self.metadata, np.fromiter(changed or (), np.int64)
+        some = np.sort(c["seq"][c.present] if changed is None else known[c.seq_to_doc.get(known) > 0])
+        lacking = self.semantic.without_vectors(some)
+        if len(lacking) or len(self.waiting):
+            self.waiting = lacking if changed is None else np.union1d(np.setdiff1d(self.waiting, known), lacking)
+            self.waiting_docs = c.docs(self.waiting)
 
     def changes(self,
                 position: tuple[str, int],  # position of the store

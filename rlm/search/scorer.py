@@ -214,6 +214,11 @@ class Scorer:
         return small_store_weights(self.ranker, self.lexical.documents) if self.has_vectors else self.ranker
 
     @property
+    def words_alone(self) -> float:
+        "Return the factor of the part *words* for a memory that has no vector yet: its words count as where no memory has one."
+        return self.ranker.words / self.linear_weights.words if isinstance(self.ranker, ScoreWeights) else 1.0
+
+    @property
     def _model(self) -> Ranker:
         return self.linear_weights if isinstance(self.ranker, ScoreWeights) else self.ranker
 

@@ -405,6 +405,15 @@ class SemanticIndex:
         seqs, cosines = self.index.search(query.vector, n, allowed, rescore=False)
         return seqs[query.z_scores(cosines) > 0]
 
+    def without_vectors(self,
+                        seqs: Ints,  # memories, ascending
+                        ) -> Ints:   # ascending
+        "Return those of some memories that have no vector here: all of them, where there is no model."
+        if self.index is None:
+            return seqs
+        _, old, _, new = self.index.state.rows_of(seqs)
+        return np.delete(seqs, np.concatenate([old, new]))
+
     def candidates(self,
                    query: MeasuredQuery | None,     # a question, measured
                    n: int,                          # vectors

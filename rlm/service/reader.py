@@ -156,10 +156,16 @@ class MemoryReader:
         return self.storage.edges([self.get(id).id], self.namespace)
 
     def stats(self) -> dict[str, Any]:
-        "Return counts by kind, status and category, sizes and dates. They are counted anew only after an event."
+        """Return counts by kind, status and category, sizes and dates; where memories are found by meaning, `without_vector` too, those
+        that have none yet. They are counted anew only after an event."""
         if self.storage.in_transaction:  # its events may be taken back
-            return self.storage.memories.statistics(self.namespace)
+            return self._count()
         position = self.storage.position()
         if self._counted is None or self._counted[0] != position:
-            self._counted = position, self.storage.memories.statistics(self.namespace)
+            self._counted = position, self._count()
         return deepcopy(self._counted[1]) | {"bytes": self.storage.memories.size()}
+
+    def _count(self) -> dict[str, Any]:
+        vectors = self.storage.vectors
+        more = {} if vectors.model() is None else {"without_vector": vectors.lacking(self.namespace)}
+        return self.storage.memories.statistics(self.namespace) | more

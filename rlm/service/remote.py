@@ -174,7 +174,7 @@ class RemoteMemory:
                 "filters": _given(filters)}
         answer = self._ask("POST", "/v1/memories:search", _given(body) | ({} if fallback else {"fallback": False}))
         return SearchResults(answer["query"], wanted, tuple(hit_of(h, answer["source"]) for h in answer["hits"]), answer["source"],
-                             answer["ranked_by"])
+                             answer["ranked_by"], waiting=answer.get("waiting", 0))
 
     def context(self, /,
                 query: str,          # subject of the prompt: mostly the person's last turn

@@ -162,6 +162,7 @@ class SearchResults(Sequence[Hit]):
     source: Source = "index"  # source of the answer
     ranked_by: str = ""  # training data of the learned ranker; empty for the usual mix
     refused: float | None = None  # relevance of the best memory, where it was below the floor and nothing is returned
+    waiting: int = 0  # memories of the namespace that have no vector yet: these were looked for by their words alone
 
     @overload
     def __getitem__(self, i: int) -> Hit: ...
@@ -200,7 +201,14 @@ class SearchResults(Sequence[Hit]):
         while width and rows and headers[-1] in spare and len(text_table(headers, rows).split("\n", 2)[1]) > width:
             headers, rows = headers[:-1], [row[:-1] for row in rows]
         shown = text_table(headers, rows, width) if rows else f"{_nothing_found(self.source)} for {clip(self.query)!r}{self._why}"
-        return f"{shown}\nranker {self.ranked_by}" if self.ranked_by else shown
+        below = (f"ranker {self.ranked_by}" if self.ranked_by else "", self.still_waiting)
+        return "\n".join([shown, *filter(None, below)])
+
+    @property
+    def still_waiting(self) -> str:
+        "Return what is said of memories that have no vector yet; empty: all have theirs, or there is no model."
+        which = "1 memory has" if self.waiting == 1 else f"{self.waiting:,} memories have"
+        return f"{which} no vector yet, and can be found by words alone (rlm reembed --missing)" if self.waiting else ""
 
     def __repr__(self) -> str:
         return self.text()
@@ -214,7 +222,8 @@ class SearchResults(Sequence[Hit]):
     def _repr_html_(self) -> str:
         where = {"index": "", "building": f": {_BUILDING}"}.get(self.source, f", from {self.source.replace('_', ' ')}")
         learned = f"; ranker {self.ranked_by}" if self.ranked_by else ""
-        return html_table(*self.table(100), caption=f"{len(self)} for “{clip(self.query)}”{where}{learned}{self._why}")
+        return html_table(*self.table(100), caption=f"{len(self)} for “{clip(self.query)}”{where}{learned}{self._why}"
+                          + (f"; {self.still_waiting}" if self.waiting else ""))
 
     def plot(self,
              axes: "Axes | None" = None,  # axes of a matplotlib figure; None: new ones
@@ -227,8 +236,10 @@ class SearchResults(Sequence[Hit]):
         return Trace(self.query, self.hits, self.source)
 
     def as_dicts(self) -> list[dict[str, Any]]:
-        "Return the hits for JSON, each with what ranked it: the scores of a learned ranker are log odds, and no others are."
-        return [h.as_dict() | {"ranked_by": self.ranked_by} for h in self.hits]
+        """Return the hits for JSON, each with what ranked it, since the scores of a learned ranker are log odds, and with `waiting`, where
+        memories have no vector yet."""
+        told = {"ranked_by": self.ranked_by} | ({"waiting": self.waiting} if self.waiting else {})
+        return [h.as_dict() | told for h in self.hits]
 
 # %% ../../nbs/90_service/01_results.ipynb #5c0a12
 def _plot_scores(hits: Sequence[Hit],         # hits, best first

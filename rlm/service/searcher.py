@@ -248,7 +248,14 @@ class MemorySearcher:
         hits = tuple(make_hit({"rank": n, "score": h.score, "memory": h.record, "parts": h.shares, "relevance": h.relevance,
                                "past": h.past}) for n, h in enumerate(found, start=1))
         kept, refused = _cut_irrelevant(hits, least, found[0].floor if found else 0.0)
-        return SearchResults(request.text, request.filters, kept, ranked_by=self.index.scorer.trained_on, refused=refused)
+        return SearchResults(request.text, request.filters, kept, ranked_by=self.index.scorer.trained_on, refused=refused,
+                             waiting=self.waiting)
+
+    @property
+    def waiting(self) -> int:
+        "Return how many memories the index knows that have no vector, where questions are compared by meaning or vectors are on their way."
+        told = self.ctx.embeddings.loaded_model if self.index.semantic.model else self.ctx.embeddings.later
+        return len(self.index.waiting) if told else 0
 
     def _with_ended(self, request: SearchRequest) -> SearchRequest:
         "The question with filters that let what has ended pass, where it asks about an earlier time."
@@ -365,7 +372,7 @@ class MemorySearcher:
         past = past_of(self.ctx, [f.answer.record for f in found], stating=stating, linked=self.index.semantic.model is not None)
         hits = tuple(Hit(n, f.answer.score, f.answer.record, f.answer.shares, f.layer, f.hops, f.path,
                          past=past.get(f.answer.record.id, "")) for n, f in enumerate(found, start=1))
-        return SearchResults(request.text, request.filters, hits, ranked_by=self.index.scorer.trained_on)
+        return SearchResults(request.text, request.filters, hits, ranked_by=self.index.scorer.trained_on, waiting=self.waiting)
 
     def search_past(self,
                     request: SearchRequest,  # a parsed question about a past moment
@@ -503,5 +510,5 @@ def recall(searcher: MemorySearcher,      # answers what attention can't
     hits = SearchResults(request.text, request.filters, _recalled_hits(said["results"], records, LAYERS[said["source"]],
                                                                          past_of(searcher.ctx, list(records.values()))),
                          "index" if (layer := said["source"]) == "ltm_fallback" else layer,
-                         ranked_by=searcher.ctx.search.index.scorer.trained_on)
+                         ranked_by=searcher.ctx.search.index.scorer.trained_on, waiting=searcher.waiting)
     return said | {"results": hits, "result_count": len(hits)}

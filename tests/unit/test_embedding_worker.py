@@ -257,3 +257,62 @@ def test_a_store_that_is_only_read_has_no_worker(tmp_path: Path) -> None:
         memory.embeddings.resume()
         assert isinstance(memory.embeddings.worker, EmbeddingWorker) and memory.search("boat")
         assert not any(t.name == "rlm-embedding" for t in threading.enumerate())
+
+
+NOISE = ["The boat is in the harbour.", "Tea is at six.", "The bus leaves at noon.", "The cat sleeps."]
+
+
+def without_vectors(path: Path, texts: list[str]) -> None:
+    "A store whose first memories have vectors and whose later ones have none, as after `--later`."
+    with Memory(path, embedder=Toy()) as memory:
+        memory.write_many(NOISE)
+    with Memory(path, embedder="none") as memory:
+        memory.write_many([{"text": t, "id": f"w{n}"} for n, t in enumerate(texts)])
+
+
+def test_a_memory_without_a_vector_is_found_by_its_words_and_a_search_says_how_many_wait(tmp_path: Path) -> None:
+    without_vectors(tmp_path / "m.db", [*(f"Order {31400 + n} was sent." for n in range(40)), "The ferry to Skye is full."])
+    with Memory(tmp_path / "m.db", embedder="none", read_only=True) as words:
+        by_words = words.search("order 31415")
+        assert not by_words.waiting and "no vector" not in repr(by_words)
+    with Memory(tmp_path / "m.db", embedder=Toy(), read_only=True) as memory:
+        found = memory.search("order 31415")
+        assert found.waiting == 41 == memory.stats()["without_vector"] == memory.embeddings.worker.waiting
+        assert found[0].text == by_words[0].text == "Order 31415 was sent."
+        assert found[0].score == pytest.approx(sum(sum(p.values()) for p in found[0].parts.values()))
+        assert repr(found).endswith("41 memories have no vector yet, and can be found by words alone (rlm reembed --missing)")
+        assert found.as_dicts()[0]["waiting"] == 41 and "no vector" in found._repr_html_()
+        assert memory.search("Is the ferry full?")[0].text == "The ferry to Skye is full."
+    with Memory(tmp_path / "m.db", embedder=Toy()) as memory:
+        assert memory.search("order 31415").waiting == 41
+        memory.write("Another one.")
+        assert memory.search("order 31415").waiting == 41, "one that has its vector at once does not count"
+        memory.delete("w3")
+        assert memory.search("order 31415").waiting == 40
+        assert memory.embeddings.embed_missing("default", memory.clock) == 40 and not memory.search("order 31415").waiting
+        assert memory.stats()["without_vector"] == 0
+
+
+def test_a_memory_without_a_vector_is_as_likely_as_by_words_and_no_floor_cuts_it(tmp_path: Path) -> None:
+    def fitted() -> Toy:
+        return Toy("multilingual-e5-small, a toy")
+    with Memory(tmp_path / "m.db", embedder=fitted()) as memory:
+        memory.write_many([f"The {w} is in the harbour." for w in ("boat", "ferry", "yacht")])
+    with Memory(tmp_path / "m.db", embedder="none") as memory:
+        memory.write_many([f"Order {31400 + n} was sent." for n in range(40)])
+        by_words = memory.search("order 31415")[0]
+    with Memory(tmp_path / "m.db", embedder=fitted(), read_only=True) as memory:
+        found = memory.search("order 31415")
+        assert found[0].text == by_words.text == "Order 31415 was sent." and found.waiting == 40
+        assert found[0].relevance == pytest.approx(by_words.relevance) and found[0].score == pytest.approx(by_words.score)
+
+
+def test_each_interface_says_how_many_memories_have_no_vector(tmp_path: Path) -> None:
+    without_vectors(tmp_path / "m.db", ["Order 31415 was sent."])
+    settings = load_settings(db_path=tmp_path / "m.db", embedding="now", environment={})
+    with MemoryPool(settings, embedder=Toy()).use("default") as memory:
+        assert search_response(memory.search("order 31415"), "default", 0.0)["waiting"] == 1
+        assert MemoryTools(LocalSource(memory)).memory_search("order 31415")["waiting"] == 1
+        memory.embeddings.embed_missing("default", memory.clock)
+        assert "waiting" not in search_response(memory.search("order 31415"), "default", 0.0)
+        memory.close()

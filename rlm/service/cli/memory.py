@@ -222,6 +222,8 @@ def search(memory: Memory, query: str, k: int | None, slot: str | None, radius: 
                          **filter_arguments(**filters))
     memory.searcher.record(hits, "cli")
     print_json(hits.as_dicts()) if as_json else click.echo(repr(hits.trace()) if trace else hits.text(terminal_width(), text_width()))
+    if as_json and hits.waiting:
+        click.echo(hits.still_waiting, err=True)
     if not hits:
         tell_if_empty(memory)
     if hits.source != "index" and hits.filters.as_of is None:

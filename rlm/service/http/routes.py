@@ -42,7 +42,11 @@ def search_response(hits: SearchResults,  # result of a search
                     ) -> dict[str, Any]:
     "Return the result of a search as `SearchOut`."
     return {"query": hits.query, "namespace": namespace, "source": hits.source, "ranked_by": hits.ranked_by,
-            "hits": hit_dicts(hits), "search_time_ms": round(1000 * seconds, 3)}
+            "hits": hit_dicts(hits), "search_time_ms": round(1000 * seconds, 3), **_waiting(hits)}
+
+
+def _waiting(hits: SearchResults) -> dict[str, int]:
+    return {"waiting": hits.waiting} if hits.waiting else {}
 
 
 def recall_response(recalled: Mapping[str, Any],  # result of `Memory.intelligent_search`
@@ -50,7 +54,8 @@ def recall_response(recalled: Mapping[str, Any],  # result of `Memory.intelligen
                     ) -> dict[str, Any]:
     "Return the result of a recall as `RecallOut`."
     hits: SearchResults = recalled["results"]
-    return {"query": hits.query, "namespace": namespace, "ranked_by": hits.ranked_by, **recalled, "results": hit_dicts(hits)}
+    return {"query": hits.query, "namespace": namespace, "ranked_by": hits.ranked_by, **recalled, "results": hit_dicts(hits),
+            **_waiting(hits)}
 
 
 def layer_of(hits: SearchResults,  # result of a search

@@ -236,8 +236,7 @@ class EmbeddingCollector(Collector):
     def collect(self) -> Iterator[Any]:
         "Yield the figures of this moment."
         if (worker := self.worker()) is not None:
-            yield GaugeMetricFamily("rlm_embedding_waiting", "Memories that this process stored and that have no vectors yet",
-                                    value=worker.waiting)
+            yield GaugeMetricFamily("rlm_embedding_waiting", "Memories of the store that have no vectors yet", value=worker.waiting)
             yield CounterMetricFamily("rlm_embedding_embedded", "Memories that were given their vectors later", value=worker.embedded)
             yield GaugeMetricFamily("rlm_embedding_failing", "1 while the model can't embed", value=float(bool(worker.error)))
 

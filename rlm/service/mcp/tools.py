@@ -102,7 +102,8 @@ class MemoryTools:
             narrow = given_fields(tags=tags, category=category, speaker=speaker, since=since, until=until, as_of=as_of)
             found = memory.search(query, k, kind="block", **narrow)
             memory.searcher.record(found, "mcp", str(self.source.actor().get("caller", "")))
-        return {"query": query, "hits": [tool_hit(h) for h in found], "note": NOTE if found else NOTHING}
+        return {"query": query, "hits": [tool_hit(h) for h in found], "note": NOTE if found else NOTHING,
+                **({"waiting": found.waiting} if found.waiting else {})}
 
     def memory_update(self,
                       id: MemoryId,               # memory to correct

@@ -193,6 +193,15 @@ class VectorTable:
         values = {"after": after, "namespace": namespace, "model": model, "limit": limit, "dim": dim}
         return [row[0] for row in self.db.query(sql, values)]
 
+    def lacking(self,
+                namespace: str | None = None,  # only this one; None for the whole store
+                ) -> int:
+        "Return how many memories have no vector of the model that searches use; all of them, where there is none."
+        only = "" if namespace is None else "m.namespace = :namespace AND "
+        return int(self.db.query(f"SELECT count(*) FROM memories m WHERE {only}NOT EXISTS (SELECT 1 FROM vectors v "
+                                 "WHERE v.seq = m.seq AND v.model = :model)",
+                                 {"namespace": namespace, "model": model.model if (model := self.model()) else ""})[0][0])
+
     def sources(self,
                 seqs: Sequence[int],  # numbers of memories; those that are gone are left out
                 ) -> list[EmbeddingSource]:
