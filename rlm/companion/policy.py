@@ -7,10 +7,10 @@ __all__ = ['WEIGHTS', 'DENSE', 'LANGUAGES', 'MOST_CHARACTERS', 'FEATURES', 'ACTI
            'SAVE_FROM', 'SKIP_UP_TO', 'MIDDLE', 'CONFIDENCE', 'SUREST', 'FORGETS', 'FINAL', 'VOTE', 'DETAIL',
            'SEED_RULES', 'ASIDE', 'PRAISE', 'BLAME', 'CONTINUED', 'EXTENDED', 'INDIFFERENT', 'SHORT', 'SEED_VALUES',
            'SIZES', 'DROPOUT', 'CAPACITY', 'BATCH', 'STEPS', 'STEP', 'PRAISE_STEP', 'WIDEST', 'shows',
-           'forgotten_subject', 'Importance', 'unquoted', 'states_fact', 'only_acknowledges', 'answers_nothing',
-           'importance', 'Situation', 'features', 'ContextualBandit', 'PolicyRules', 'PolicyDecision', 'tells',
-           'fact_aside', 'turn_model', 'MemoryPolicy', 'RewardValues', 'Reward', 'explicit_reward', 'implicit_reward',
-           'EnhancedBandit', 'autonomous']
+           'forgotten_subject', 'Importance', 'unquoted', 'states_fact', 'only_acknowledges', 'only_asks',
+           'answers_nothing', 'importance', 'Situation', 'features', 'ContextualBandit', 'PolicyRules',
+           'PolicyDecision', 'tells', 'fact_aside', 'turn_model', 'MemoryPolicy', 'RewardValues', 'Reward',
+           'explicit_reward', 'implicit_reward', 'EnhancedBandit', 'autonomous']
 
 # %% ../../nbs/85_companion/08_policy.ipynb #f55143b7
 import io
@@ -115,15 +115,21 @@ _ASKED = 200  # characters beyond which a question tells something of what it is
 _SENTENCE = LazyPattern(r"[^.!?？]+[.!?？]*")
 
 
+@lru_cache(4096)
+def only_asks(text: str,  # words of a turn
+              ) -> bool:
+    "Return whether a short turn asks, and says nothing else: *Wonderful! How many guests?*"
+    if len(text) > _ASKED or not text.rstrip().endswith(("?", "？")):
+        return False
+    said = [s.strip() for s in _SENTENCE.findall(text) if s.strip()]
+    return all(s.endswith(("?", "？")) or only_acknowledges(s) or (s.endswith("!") and len(s.split()) < 3) for s in said)
+
+
 def answers_nothing(text: str,               # words of a turn
                     role: str | None = None,  # role of the speaker: user, assistant; None: not known
                     ) -> bool:
-    """Return whether a turn says nothing that could answer a question: one that only acknowledges, and one of an assistant that only asks
-    back, *Wonderful! How many guests?*"""
-    if role != "assistant" or len(text) > _ASKED or not text.rstrip().endswith(("?", "？")):
-        return only_acknowledges(text)
-    said = [s.strip() for s in _SENTENCE.findall(text) if s.strip()]
-    return all(s.endswith(("?", "？")) or only_acknowledges(s) or (s.endswith("!") and len(s.split()) < 3) for s in said)
+    "Return whether a turn says nothing that could answer a question: one that only acknowledges, and one of an assistant that only asks."
+    return only_acknowledges(text) or (role == "assistant" and only_asks(text))
 
 
 def importance(turn: str,  # words that were said

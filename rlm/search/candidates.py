@@ -74,7 +74,8 @@ def BEST_VECTORS(found, place, cosines, mean, spread):  # type: ignore[no-untype
             found[at - 1] = worth if worth > known else known  # without a branch that a processor would have to guess
 
 # %% ../../nbs/30_search/09_candidates.ipynb #e2d7de0a
-_WHO = frozenset(("who", "우리", "저희"))  # ask for a person and name none: *who is my boss* found *Tobi, who is 6*; 우리 차 found 우리 팀
+_SAY_LITTLE = frozenset(("who", "우리", "저희", "있", "없"))  # name nothing: *who is my boss* found *Tobi, who is 6*; 누가 갖고 있어
+# found 알레르기가 있다. Without 하 and 돼 as well, .006 fewer Korean answers came first
 
 
 class CandidateGenerator:
@@ -95,9 +96,9 @@ class CandidateGenerator:
                      features: QueryFeatures,  # features of the question
                      terms: Iterable[str],     # its tokens
                      ) -> list[str]:
-        "Return the terms to search for: without *who* and named speakers, with another spelling of missing ones; the `MAX_TERMS` rarest."
+        "Return the terms to search for: without named speakers and what says little, missing ones respelt; the `MAX_TERMS` rarest."
         kept = list(dict.fromkeys(terms))
-        kept = [t for t in kept if t not in _WHO] or kept
+        kept = [t for t in kept if t not in _SAY_LITTLE] or kept
         if features.speakers:
             names = {t for name, number in self.index.metadata.speakers.items() if number in features.speakers for t in tokens(name)}
             kept = [t for t in kept if t not in names] or kept

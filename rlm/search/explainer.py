@@ -21,7 +21,7 @@ from ..core.text import sentence_spans, tokens
 from .candidates import POOL, CandidateSet, Query, Searcher
 from .scoring import NO_SCRIPT, NOW, PARTS, SCORE_EPSILON, UPDATE, RankedList, RankedMemory, ScoreWeights, foreign_script
 from .lexical.bm25 import LONG_TEXT, PASSAGE_LENGTH, QueryPlan, impact
-from .query_features import tells_attribute
+from .query_features import tells_attribute, tells_other_number
 from .namespace_index import NamespaceIndex
 from .scorer import REORDERED
 from ..store.filters import Filters
@@ -392,11 +392,18 @@ class Explainer:
         ranked = first_of_ties(rows, most, self.index)
         floor, known = relevance_floor(self.index, found, ranked), relevances(self.index, found, ranked)
         hits, asked = self._hits(found, ranked, known, floor), found.features.attribute
-        read = [h.record for h in hits[:READ_FOR_ATTRIBUTE]] if asked else []
+        unheld = [thing for thing in found.features.numbered if not self._holds(*thing)]
+        read = [h.record for h in hits[:READ_FOR_ATTRIBUTE]] if asked or unheld else []
+        texts = [f"{r.title}: {r.text}" if r.title else r.text for r in read]
         said_by = [(r.speaker or "") if r.session or r.speaker else None for r in read]
-        if asked and not tells_attribute([f"{r.title}: {r.text}" if r.title else r.text for r in read], query.text, asked, said_by):
+        if (asked and not tells_attribute(texts, query.text, asked, said_by)) or any(tells_other_number(texts, *thing) for thing in unheld):
             hits = [h._replace(relevance=h.relevance and min(h.relevance, UNKNOWN), floor=FLOOR) for h in hits]
         return hits[:k]
+
+    def _holds(self, noun: str, number: str) -> bool:
+        "Tell whether a memory holds a noun, or a part of it, and a number."
+        docs = self.index.lexical.holding([number])
+        return len(docs) > 0 and any(len(np.intersect1d(docs, self.index.lexical.holding([t]))) for t in tokens(noun))
 
     def _hits(self, found: CandidateSet, ranked: RankedList, known: Sequence[float | None], floor: float = 0.0) -> list[ExplainedHit]:
         seqs, scores = ranked.seqs, ranked.rows[:, 1].tolist()

@@ -5,9 +5,9 @@
 # %% auto #0
 __all__ = ['ANSWER_TYPES', 'TIME', 'TELEPHONE', 'CODE', 'EMAIL', 'MONEY', 'COUNT', 'PERSON', 'MOST_NAMED', 'FEW_NAMES',
            'PartialDate', 'dates_in', 'asked_types', 'told_types', 'asks_now', 'asks_before', 'past_moment',
-           'tells_change', 'identifiers_in', 'names_in_other_script', 'asked_attribute', 'tells_attribute',
-           'question_form', 'name_parts', 'names_in', 'named_speakers', 'dominant_script', 'QueryFeatures',
-           'extract_query_features']
+           'tells_change', 'identifiers_in', 'numbered_things', 'tells_other_number', 'names_in_other_script',
+           'asked_attribute', 'tells_attribute', 'question_form', 'name_parts', 'names_in', 'named_speakers',
+           'dominant_script', 'QueryFeatures', 'extract_query_features']
 
 # %% ../../nbs/30_search/01_query_features.ipynb #8a17bf29
 import re
@@ -227,6 +227,40 @@ def identifiers_in(query: str,            # question, in English or Korean
     if len(found) > MOST_NAMED:
         return ()
     return tuple(name for name in found if not (len(name) == 4 and name[:2] in ("19", "20") and name.isdigit()))
+
+
+_OF_NUMBER = 200  # characters of the longest question that is read for a noun with a number
+_NO_NOUNS = FUNCTION_WORDS | _TOLD_TIME | frozenset(_WORDS.findall(  # before a number these tell an age, an amount or a moment
+    "age aged turn turned turns year years until till since than around between under over within every exactly nearly almost only just "
+    "top best another version pay paid cost costs spend spent owe owed weigh weighs run ran walk walked score scored"))
+_NUMBERED = LazyPattern(
+    rf"\b(?P<noun>[a-z]{{3,}}) (?:number |no\.? ?|#)?(?P<number>\d{{1,5}})(?![a-z/-]){_UNITS}|"
+    r"(?P<before>[가-힣]{2,}) ?(?P<bare>\d{1,5})(?:번?(?:[은는이가을를의도]|한테|에게))?(?![가-힣\d:.,/%-])|"
+    r"(?<!\d)(?P<nth>\d{1,5})번 ?(?P<after>방|창구|회의실|좌석|자리|사물함|게이트|버스|출구|라인|문제|참가자|참여자|환자|팀|조|반|승강장|"
+    r"실험|샘플)", re.I)
+
+
+def numbered_things(query: str,  # question, in English or Korean
+                    ) -> tuple[tuple[str, str], ...]:  # noun, number
+    "Return the things that a question names by a noun and a bare number: the 23 of *participant 23*, the 3 of 3번 방."
+    if len(query) > _OF_NUMBER or not any(map(str.isdigit, query)):
+        return ()
+    found = [(m["noun"] or m["before"] or m["after"], m["number"] or m["bare"] or m["nth"]) for m in _NUMBERED.finditer(query)]
+    return tuple((noun.casefold(), number) for noun, number in found
+                 if noun.casefold() not in _NO_NOUNS and not (len(number) == 4 and number[:2] in ("19", "20")))
+
+
+def tells_other_number(texts: Sequence[str],  # the memories that fit a question best
+                       noun: str,             # noun of `numbered_things`
+                       number: str,           # its number, which no memory has with that noun
+                       ) -> bool:
+    "Return whether a text numbers such a thing otherwise, *participant 19* for *participant 23*, and none has a range around the number."
+    pattern = re.compile(rf"{re.escape(noun.removesuffix('s'))}s? ?(?:number |no\.? ?|#)?\d|\d번 ?{re.escape(noun)}", re.I)
+    ranges = ((int(m[1]), int(m[2])) for text in texts for m in _RANGE.finditer(text))
+    return any(map(pattern.search, texts)) and not any(first <= int(number) <= last for first, last in ranges)
+
+
+_RANGE = LazyPattern(r"(?<!\d)(\d{1,5}) ?(?:-|–|~|to|through|번?부터|번?에서) ?(\d{1,5})(?!\d)", re.I)
 
 # %% ../../nbs/30_search/01_query_features.ipynb #c3a51b07
 def names_in_other_script(query: str,              # question as it was asked
@@ -493,6 +527,7 @@ class QueryFeatures:
     before: bool = False  # whether it asks about what was
     identifiers: tuple[str, ...] = ()  # numbers and codes by which it names a thing
     attribute: str = ""  # name of the attribute that it asks for; empty: none
+    numbered: tuple[tuple[str, str], ...] = ()  # nouns and bare numbers by which it names things
     names: tuple[str, ...] = ()  # parts of names by which it names `speakers`
 
 
@@ -503,12 +538,14 @@ def extract_query_features(question: str,                         # question as 
     text = question if question.isascii() else compose_hangul(question)
     folded, which, asks = text.casefold(), dominant_script(text), asked_types(text)
     named, attribute, across = identifiers_in(text), asked_attribute(text), names_in_other_script(text, known)
+    things = numbered_things(text)
     if not across and len(known) <= FEW_NAMES and not any(map(folded.__contains__, known)) and _HINTS.search(folded) is None:
-        some = asks or named or attribute
-        return QueryFeatures(asks=asks, script=which, identifiers=named, attribute=attribute) if some else _SCRIPT_ONLY[which]
+        if not (asks or named or attribute or things):
+            return _SCRIPT_ONLY[which]
+        return QueryFeatures(asks=asks, script=which, identifiers=named, attribute=attribute, numbered=things)
     names = tuple(sorted({*names_in(text, known), *(name for pair in across for name in pair)}))
     spoke = frozenset(number for name in names for number in known.get(name, ()))
-    return QueryFeatures(spoke, dates_in(text), asks, which, asks_now(text), asks_before(text), named, attribute, names)
+    return QueryFeatures(spoke, dates_in(text), asks, which, asks_now(text), asks_before(text), named, attribute, things, names)
 
 
 _SCRIPT_ONLY = {kind: QueryFeatures(script=kind) for kind in (-1, 0, 1)}

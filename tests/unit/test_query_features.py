@@ -111,6 +111,35 @@ def test_the_number_by_which_a_question_names_a_thing(question: str, named: str)
     assert " ".join(features.identifiers_in(question)) == named
 
 
+@pytest.mark.parametrize(("question", "things"), [
+    ("Why was participant 23 excluded?", "participant 23"), ("What is room 4 for?", "room 4"), ("참가자 23은 왜 빠졌어?", "참가자 23"),
+    ("4번 방은 뭐로 써?", "방 4"), ("Did I pay 300?", ""), ("What happened on May 5?", ""), ("When she was aged 7?", ""),
+    ("운동 3번 했어?", ""),
+    ("회의는 오후 3시야?", ""), ("Did we meet in summer 2019?", ""), ("Did it take the whole 3 hours?", ""),
+    ("Is it mouse 3 or mouse 4?", "mouse 3 mouse 4")])
+def test_the_bare_numbers_by_which_a_question_names_things(question: str, things: str) -> None:
+    assert " ".join(f"{noun} {number}" for noun, number in features.numbered_things(question)) == things
+
+
+def test_a_thing_of_another_number_is_no_answer_and_a_range_may_hold_it() -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write_many(["Participant 19 was excluded because of a head injury.", "참가자 19는 두부 외상으로 제외했다.",
+                           "3번 방은 창고로 쓴다.",
+                           "Participants 31-40 got the placebo.", "We have 23 chairs and 4 tables."])
+        for question in ("Why was participant 23 excluded?", "참가자 23은 왜 제외했어?", "4번 방은 뭐로 써?"):
+            assert not memory.search(question) and memory.search(question, min_score=0), question
+        for question in ("Why was participant 19 excluded?", "참가자 19는 왜 제외했어?", "3번 방은 뭐로 써?",
+                         "What did participant 35 get?"):
+            assert memory.search(question), question
+
+
+def test_a_verb_of_being_is_no_word_in_common() -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write("지원이는 새우 알레르기가 있다")
+        assert not memory.search("냉동고 경보 코드는 누가 갖고 있어?")
+        assert memory.search("지원이는 무슨 알레르기가 있어?") and memory.search("있어?")
+
+
 def test_explain_says_that_a_memory_is_not_shown_for_a_number_that_no_memory_holds() -> None:
     with Memory(":memory:", embedder="none") as memory:
         order = memory.write("Order no 4471 ships on Monday.")

@@ -144,3 +144,26 @@ def test_a_number_of_another_thing_undoes_no_refusal(other: str) -> None:
         for asked in ("What is Dr. Okafor's phone number?", "Hanae 전화번호가 뭐야?", "What is Bilal's passport number?"):
             assert not memory.search(asked), asked
         assert memory.search(other)[0].text == other
+
+
+@pytest.mark.parametrize("model", ["none", "e5"])
+def test_a_turn_that_only_asks_gives_way_to_its_reply(model: str, e5: object) -> None:
+    turns = [("flat", "Omar", "Welcome back. Did you find a flat?"), ("street", "Sena", "Yes, on Calle Mayor 14."),
+             ("nuts", "Sena", "오마르는 땅콩 못 먹지?"), ("walnut", "Omar", "아니, 나 땅콩은 괜찮고 호두만 안 돼.")]
+    with Memory(":memory:", embedder=e5 if model == "e5" else model) as memory:
+        memory.add_conversation([{"id": i, "speaker": who, "text": text} for i, who, text in turns])
+        for question, reply, asks in (("오마르는 뭘 못 먹어?", "walnut", "nuts"), ("Which floor is the flat on?", "street", "flat")):
+            for k in (1, 3):
+                hits = memory.search(question, k)
+                assert [h.id for h in hits][:2] == [reply, asks][:k] and not hits.confident, question
+                assert abs(sum(sum(p.values()) for p in hits[0].parts.values()) - hits[0].score) < 1e-6
+            assert memory.explain(question, reply).rank == 1 and memory.explain(question, asks).rank == 2
+        assert memory.search("What did Omar ask about the flat?")[0].id == "flat"
+
+
+def test_a_question_without_a_reply_stays_first_and_is_less_sure() -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.add_conversation([{"id": "asks", "speaker": "Omar", "text": "Did you find a flat?"}])
+        alone, = memory.search("Which floor is the flat on?")
+        memory.write("Did you find a flat?", id="written")
+        assert alone.id == "asks" and 0 < alone.relevance < .5
