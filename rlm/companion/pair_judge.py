@@ -127,13 +127,17 @@ _NOUN_ENDING = LazyPattern(r"(?<=[가-힣])(?:은|는|이|가|을|를|도|에서
 
 
 def _listed(text: str) -> list[frozenset[str]]:
-    "The words of each member of a list that a text has, by its facts or by its conjunctions; empty: it has none."
+    "The words that each member of a list in a text has alone, by its facts or by its conjunctions; empty: it has none."
     found = max((list_members(s.value) for s in text_cues(text).facts), key=len, default=())
     if len(found) < 2 and len(found := list_members(text)) > 1:  # *yoga* of `나는 요가`, *swimming* of *swimming on Monday evenings*
         first, last = found[0].split(), found[-1].split()
         near = [w for w in last if w.lower() not in ("a", "an", "the", "my", "our", "his", "her", "their", "its")]
         found = (first[-1], *found[1:-1], _NOUN_ENDING.sub("", near[0] if near else last[0]))
-    return [frozenset(tokens(member)) for member in found] if len(found) > 1 else []
+    if len(found) < 2:
+        return []
+    longest = max(len(member.split()) for member in found[1:])  # *Monday* of *yoga on Monday and Thursday*
+    words = [frozenset(tokens(member)) for member in (" ".join(found[0].split()[-longest:]), *found[1:])]
+    return [w - frozenset().union(*words[:n], *words[n + 1:]) or w for n, w in enumerate(words)]
 
 
 def _denies_another(old: str, new: str) -> bool:

@@ -41,7 +41,12 @@ PART = [  # what was said, what denies a part of it, a question, and what is no 
     ("지우는 수학과 물리를 가르친다", "지우는 이제 물리를 안 가르친다", "지우는 수학을 가르쳐?", ""),
     ("나는 자전거와 오토바이가 있어", "오토바이 팔았어", "나는 자전거가 있어?", ""),
     ("나는 고양이하고 강아지를 키워", "강아지는 친구한테 보냈어", "나는 고양이를 키워?", ""),
-    ("나는 요가와 수영을 해", "수영은 그만뒀어", "나는 요가를 해?", "")]
+    ("나는 요가와 수영을 해", "수영은 그만뒀어", "나는 요가를 해?", ""),
+    ("Noor owns a boat and a bike.", "Noor swapped the boat for a kayak.", "What does Noor own?", "owns a boat"),
+    ("I have yoga on Monday and Thursday.", "The Thursday yoga is cancelled.", "When do I have yoga?", ""),
+    ("나는 월요일과 목요일에 요가를 해", "목요일 요가는 취소됐어", "나는 언제 요가를 해?", ""),
+    ("Ben has asthma and hay fever.", "Ben's asthma is gone.", "Does Ben have hay fever?", ""),
+    ("나는 메트포르민과 리시노프릴을 먹는다", "리시노프릴을 로사르탄으로 바꿨어", "나는 메트포르민을 먹어?", "")]
 WHOLE = [
     ("Rahim is allergic to eggs.", "Rahim is no longer allergic to eggs."),
     ("Rahim is allergic to nuts and eggs.", "Rahim is no longer allergic to nuts and eggs."),
@@ -133,6 +138,7 @@ def test_a_list_of_values_has_its_members(value: str, members: int) -> None:
     ("I own a boat and a van.", "The van is gone.", True), ("I own a boat and a van.", "Both are gone, the boat and the van.", False),
     ("I own a boat and a van.", "I moved house.", False), ("We keep three hens.", "One of the hens got out.", True),
     ("We keep three hens.", "We only have one of our hens left.", False), ("I drink two coffees a day.", "I drink tea now.", False),
+    ("I own a mountain bike and a road bike.", "The road bike was stolen.", True),
     ("고양이 세 마리를 키워", "고양이 한 마리를 입양 보냈어", True), ("고양이 세 마리를 키워", "이제 한 마리만 키워", False),
     ("아침에 요가랑 수영을 해", "수영 수업이 없어졌어", True), ("아침에 수영을 해", "수영 수업이 없어졌어", False)])
 def test_a_pair_of_texts_tells_whether_the_older_says_more(old: str, new: str, more: bool) -> None:
