@@ -291,7 +291,8 @@ WHEN = (rf"(?:{_DAYS}|{_DATES}|{_HOURS})"  # a moment: *Friday at half past two*
 _SUM = r"[$€£]?\d[\d,.]*(?: (?:dollars|euros|pounds|quid))?(?: (?:a|per) (?:day|week|month|year|hour))?"
 _PRICED = r"rent|price|cost|fees?|rate|bill|tuition|premium|salary|wages?|pay|budget|deposit|subscription|membership|allowance"
 _SOMEBODY = r"(?!.*\b(?:not|never)\b).{1,40}? (?:(?:have|has|had|just|now) )*"
-_THING_OF = r"(?P<r>(?:(?:the|my|our) )?(?!(?:his|her|their|your|its|an?|the|my|our) )[\w'-]+(?: (?!to\b|from\b)[\w'-]+){0,4}?)"
+_NO_OBJECT = "his|her|their|your|its|an?|the|my|our|back|forward|up"
+_THING_OF = rf"(?P<r>(?:(?:the|my|our) )?(?!(?:{_NO_OBJECT}) )[\w'-]+(?: (?!to\b|from\b)[\w'-]+){{0,4}}?)"
 _PRICE_OF = rf"(?=(?:[\w'-]+ ){{0,4}}?(?:{_PRICED})\b){_THING_OF}"
 _MOVED = Phrases(frozenset(("move", "movi", "push", "shif", "resc", "post", "chan", "swit", "brou", "put", "putt", "brin")), LazyPattern(
     rf"{_SOMEBODY}(?:(?:am|is|are) (?:moving|pushing|shifting|changing|putting|bringing|postponing)|moved|pushed|shifted|rescheduled|"

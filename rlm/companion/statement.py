@@ -70,7 +70,7 @@ _LISTED = LazyPattern(  # *a boat and a van*, *a, b, and c*, `새우와 땅콩`,
     rf"(?:(?<=[가-힣\w])하고|(?<={_OPEN})(?<!\b[사자노파기])(?:와|랑)|(?<=[가-힣\w])(?<!{_OPEN})(?<!\b[안학])(?:과|이랑)|"
     r"(?<=[가-힣\w])도(?=.*도$)),? (?:그리고 )?| (?:및|그리고) |(?<=[가-힣]), ?| ?· ?", re.I)
 _NOT_LISTED = LazyPattern(r"between | and a half| or (?:so|more|less)\b", re.I)
-_ENDING_LIST = LazyPattern(r"(?:both|either|neither|also|at|in|on|to|with|for|from) |(?<=[가-힣]{2})(?:도|랑|이랑|하고)$", re.I)
+_ENDING_LIST = LazyPattern(r"^(?:both|either|neither|also|at|in|on|to|with|for|from) |(?<=[가-힣]{2})(?:도|랑|이랑|하고)$", re.I)
 MOST_LISTED = 8  # members of a list, and words of one: what is longer is no list of values
 
 

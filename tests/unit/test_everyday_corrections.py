@@ -37,6 +37,7 @@ LOOK_ALIKES = (
     ("The meeting with Han is on Tuesday.", "Han moved to Busan.", "When is the meeting with Han?"),
     ("The meeting with Han is on Tuesday.", "Mina moved the party to Wednesday.", "When is the meeting with Han?"),
     ("The meeting with Han is on Tuesday.", "We might move the meeting to Wednesday.", "When is the meeting with Han?"),
+    ("The party is on Saturday.", "We moved forward to Sunday.", "When is the party?"),
     ("The party is on Saturday.", "Did they move the party to Sunday?", "When is the party?"),
     ("My physio appointment is at 9 on Thursday.", "The school rang, the play is Friday at two.", "When is my physio appointment?"),
     ("My physio appointment is at 9 on Thursday.", "Finally home, it's Friday!", "When is my physio appointment?"),

@@ -143,3 +143,7 @@ def test_a_list_of_values_has_its_members(value: str, members: int) -> None:
     ("아침에 요가랑 수영을 해", "수영 수업이 없어졌어", True), ("아침에 수영을 해", "수영 수업이 없어졌어", False)])
 def test_a_pair_of_texts_tells_whether_the_older_says_more(old: str, new: str, more: bool) -> None:
     assert says_more(old, new) is more
+
+
+def test_a_member_of_a_list_loses_its_preposition_and_nothing_within() -> None:
+    assert list_members("Wellington, what Ron sent and both that put us off") == ("Wellington", "what Ron sent", "that put us off")
