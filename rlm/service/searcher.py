@@ -204,7 +204,7 @@ def _states_only(record: MemoryRecord, facts: Sequence[Fact]) -> bool:
 
 _REPLY = 300  # characters of a reply that stands before the turn that asked for it; an assistant's essay does not: BEAM lost .005 of MRR
 _REPLIES = 8  # memories that are looked at besides those that are wanted, for the reply
-ASKING = 0.5  # share of its relevance that a first hit keeps which only asks: twelve in LoCoMo and BEAM said .44, and two were right
+ASKING = 0.5  # share of its relevance that a first hit keeps which only asks: twelve in LoCoMo and BEAM said .41, and two were right
 
 
 def _reply_first(found: list[ExplainedHit],  # hits of which the first only asks
