@@ -367,7 +367,7 @@ class AttentionState:
         self.clock, self.checkpoints, self.local = clock, checkpoints, local
         self.working_memory, self.cache, self.unsaved = WorkingMemory(), AnswerCache(), 0.0
         self.pending = list[FullAnswer]()  # answers that nothing was learned from yet
-        self.local_answers = list[tuple[str, Sequence[RankedMemory], float]]()  # slots that led to answers, answers, seconds since 1970
+        self.local_answers = list[tuple[str, list[int], float]]()  # slots that led to answers, memories of these, seconds since 1970
 
     @property
     def model(self) -> str | None:
@@ -416,9 +416,9 @@ class AttentionState:
         self.unsaved += len(answers) / LOCAL_ANSWERS_PER_CHANGE
         for name in dict.fromkeys(name for name, _, _ in answers):
             if (slot := self.working_memory.slots.get(name)) is not None:
-                own = sorted(((datetime.fromtimestamp(at, UTC), ranked) for led, ranked, at in answers if led == name),
+                own = sorted(((datetime.fromtimestamp(at, UTC), seqs) for led, seqs, at in answers if led == name),
                              key=lambda answer: answer[0])
-                found = {r.seq: at for at, ranked in own for r in ranked}
+                found = {seq: at for at, seqs in own for seq in seqs}
                 used = self.working_memory.put(slot.used(own[-1][0], times=len(own)))
                 self.checkpoints.update_checkpoint_access(used, found)
 
@@ -453,8 +453,7 @@ class AttentionState:
                   written: Sequence[tuple[int, str]],  # number and id of new memories that are to become checkpoints
                   ) -> None:
         "Take over what was written; in a moment of the index."
-        neighbourhoods = self.local.neighbourhoods
-        neighbourhoods.invalidate(changes.seqs)
+        self.local.neighbourhoods.invalidate(changes.seqs)
         self.process_pending()
         self.cache.forget_reworded()
         now = self.clock.now()
@@ -466,10 +465,8 @@ class AttentionState:
             self.local.in_mind.recent.note([seq], slot.slot_id)
         if self.local.in_mind.recent.slot_of:
             self.local.in_mind.prepare()
-        if active := self.working_memory.get_active_slots(now):
-            neighbourhoods.get(active[0])  # whatever is asked, it will be compared with what was written last
-        if self.searcher.candidates.scores_all and (lost := [slot for slot in active if neighbourhoods.is_stale(slot)]):
-            neighbourhoods.get(lost[0])  # a write takes memories out of others, too; in a large store, that takes longer than it saves
+        if self.model is None and (active := self.working_memory.get_active_slots(now)):
+            self.local.neighbourhoods.get(active[0])  # without vectors, what is said next joins the slot whose neighbourhood holds it
 
     def clear(self) -> None:
         "Forget slots, checkpoints, cached answers and what was put off."

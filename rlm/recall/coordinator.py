@@ -377,7 +377,7 @@ class SearchCoordinator:
                            ) -> dict[str, Any]:
         """Return the best memories as `results`, with `source`, the layer that knew them, `search_time_ms` without the model's
         time, and `result_count`. Raises `InvalidInput` for a vector that can't be compared."""
-        began, vector, embedded_for = time.perf_counter(), query_embedding, None
+        began, vector, embedded_for, usable = time.perf_counter(), query_embedding, None, None
         while True:
             with self.lock:
                 if self.watcher.has_moved():
@@ -387,7 +387,7 @@ class SearchCoordinator:
                 stored = self.index.semantic.stamp
                 found, given = self.state.cache.exact(key, self.watcher.generation, now), query_embedding is not None or model is None
                 if found is not None and not given:  # embedding the question takes longer than all layers
-                    source, ranked, slot, unit = "cache", found.ranked, found.slot, found.unit
+                    source, ranked, slot = "cache", found.ranked, found.slot
                     self._refresh(found, now)
                 elif not given and model != embedded_for:
                     source = ""  # the lock is free while the question is embedded
@@ -397,7 +397,6 @@ class SearchCoordinator:
                     usable = vector if query_embedding is not None or embedded_for == model else None
                     with self._index_lock:  # a hit is compared with the question later, when vectors may be another model's
                         usable, stored = self._checked(usable), self.index.semantic.stamp
-                        unit = self.local.unit_of(usable) if usable is not None else None if found is None else found.unit
                         source, ranked, slot = self._answer(user_input, tuple(terms), usable, key, filters, now, found)
                 if source:
                     took = time.perf_counter() - began
@@ -407,14 +406,17 @@ class SearchCoordinator:
             vector, embedded_for = self.question(user_input, stored), model
             began += time.perf_counter() - waits
         self.keeper.flush_if_due()
-        return {"results": _LazyResults(ranked, source, slot, self.record, partial(self._compare, unit, stored)), "source": source,
-                "search_time_ms": int(1e7 * took) / 1e4, "result_count": len(ranked)}
+        return {"results": _LazyResults(ranked, source, slot, self.record, partial(self._compare, usable, found, stored)),
+                "source": source, "search_time_ms": int(1e7 * took) / 1e4, "result_count": len(ranked)}
 
-    def _compare(self, unit: Floats | None, model: EmbeddingModelInfo | None, seq: int, slot_id: str) -> tuple[float, float]:
+    def _compare(self, vector: Vectors | None, cached: CachedAnswer | None, model: EmbeddingModelInfo | None, seq: int,
+                 slot_id: str) -> tuple[float, float]:
         "Return the cosines of a question, by a model, with a memory and with a slot; 0 where there is nothing to compare."
         with self.lock, self._index_lock:
             stamp = self.index.semantic.stamp
-            if unit is None or model is None or stamp is None or not stamp.matches(model) or len(unit) != stamp.dim:
+            fits = model is not None and stamp is not None and stamp.matches(model)
+            unit = (None if cached is None else cached.unit) if vector is None else self.local.unit_of(vector) if fits else None
+            if unit is None or stamp is None or not fits or len(unit) != stamp.dim:
                 return 0.0, 0.0
             slot = self.state.working_memory.slots.get(slot_id) if self.state.fits() else None
             there = self.local.neighbourhoods.vectors()
@@ -452,7 +454,7 @@ class SearchCoordinator:
     def _refresh(self, answer: CachedAnswer, now: float) -> None:
         "Note that the slot that led to a kept answer is of use again."
         if answer.slot:
-            self.state.local_answers.append((answer.slot, answer.ranked, now))
+            self.state.local_answers.append((answer.slot, [r.seq for r in answer.ranked], now))
 
     def _search_mind(self, q: _RecallRequest) -> LocalAnswer:
         "Search the memories in mind; measures the question."
@@ -508,7 +510,7 @@ class SearchCoordinator:
     def _take_local_answer(self, q: _RecallRequest, local: LocalAnswer, cached: CachedAnswer | None = None) -> Sequence[RankedMemory]:
         "Note that a slot led to an answer, and cache it, unless all of it was known."
         self.local.in_mind.recent.note(local.ranked[LEADING - 1::-1].seqs.tolist(), local.slot)
-        self.state.local_answers.append((local.slot, local.ranked, q.now))
+        self.state.local_answers.append((local.slot, local.ranked.seqs.tolist(), q.now))
         if q.measured is None or len(self.state.local_answers) >= LOCAL_ANSWERS_PER_CHANGE:
             self.state.note_local_answers()
         if cached is not None:

@@ -203,8 +203,10 @@ class LocalKernel:
 
     def __init__(self,
                  index: NamespaceIndex,  # the namespace's index
+                 beside: "LocalKernel | None" = None,  # kernel of the same index whose tables it shares; None: it has its own
                  ) -> None:
-        self.index, self.tables = index, _KernelTables(index)
+        self.index = index
+        self.tables: _KernelTables = _KernelTables(index) if beside is None else beside.tables
         self._figures: dict[tuple[int, int, int, int, float, float], tuple[Any, ...]] = {}
         self._joined: tuple[SlotBuffers | None, Any, tuple[int, int], Table | None] = None, None, (10, SURE), None
 
@@ -279,6 +281,6 @@ class LocalKernel:
 
     def _renew_figures(self) -> None:
         "Compute the last figures anew: what is asked next is likely to be of a kind that was asked before."
-        before, self._figures = list(self._figures)[-3:], {}
+        before, self._figures = list(self._figures)[-1:], {}
         for script, k, sure, depth, relevance, margin in before:
             self._question_figures(QueryFeatures(script=script), k, sure, depth, relevance, margin)

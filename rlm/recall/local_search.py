@@ -243,10 +243,11 @@ class RecentMemorySearch:
                  searcher: Searcher,                  # the namespace's search
                  neighbourhoods: NeighbourhoodCache,  # reads vectors
                  ranker: NeighbourhoodRanker,         # ranks where no compiled call can
+                 beside: LocalKernel | None = None,   # kernel of the same index whose tables are shared; None: it has its own
                  ) -> None:
         self.searcher, self.index = searcher, (index := searcher.index)
         self.neighbourhoods, self.ranker = neighbourhoods, ranker
-        self.recent, self.kernel = RecentMemories(), LocalKernel(index)
+        self.recent, self.kernel = RecentMemories(), LocalKernel(index, beside)
         self._made: tuple[frozenset[int], Neighbourhood, SlotBuffers] | None = None
 
     def prepare(self) -> None:
@@ -317,7 +318,7 @@ class LocalizedSearchEngine:
         self.searcher, self.index = searcher, (index := searcher.index)
         self.manager, self.relevance, self.margin = manager, relevance, MARGIN
         self.neighbourhoods, self.ranker, self.kernel = NeighbourhoodCache(index, manager), NeighbourhoodRanker(index), LocalKernel(index)
-        self.in_mind = RecentMemorySearch(searcher, self.neighbourhoods, self.ranker)
+        self.in_mind = RecentMemorySearch(searcher, self.neighbourhoods, self.ranker, self.kernel)
 
     def prepare(self,
                 memory: WorkingMemory,  # slots that are in mind

@@ -661,7 +661,7 @@ def test_attention_outlives_the_process(path: Path, clock: ManualClock) -> None:
         for n in range(3):
             memory.recall(f"boat at sea word{n}")
         slots = dict(slots_of(memory.attention))
-        held = {name: h.refs for name, h in memory.attention.state.checkpoints.held.items()}
+        held = {name: refs for name, (_, refs) in memory.attention.state.checkpoints.held.items()}
     with Memory(path, clock=clock, embedder=Toy()) as memory:
         memory.recall("piano music word1")
         again = memory.attention
