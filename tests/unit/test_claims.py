@@ -71,3 +71,31 @@ def test_a_section_with_figures_names_their_source(page: Path) -> None:
     bare = {heading: FIGURE.findall(re.sub(r"`[^`\n]+`", "", part)) for heading, part in sections(page.read_text(encoding="utf-8"))
             if (name, heading) not in CONSTANTS and not SOURCE.search(part)}
     assert not {heading: figures for heading, figures in bare.items() if figures}
+
+
+LINK = re.compile(SOURCE.pattern.replace("95_bench/|", "95_bench/|tests/unit/|", 1))
+SHARE = re.compile(rf"{FIGURE.pattern}|\b\d[\d.,]* ?%(?! interval)")
+SETTINGS = {"docs/companion.md": ["3 %"]}  # figures that are settings, outside the sections above
+
+
+def without_source(text: str) -> Iterator[str]:
+    "Paragraphs, and rows of tables, with a figure and no link to its source; the link may stand in the table's header."
+    for block in re.split(r"\n\s*\n", text):
+        lines = block.strip().split("\n")
+        for part in lines if lines[0].startswith("|") else [block]:
+            if SHARE.search(re.sub(r"`[^`\n]+`", "", part)) and not LINK.search(part) and not LINK.search(lines[0]):
+                yield part
+
+
+def test_a_row_of_a_table_needs_a_source_of_its_own() -> None:
+    linked = '| a | [.52](../nbs/95_bench/results/mixed.json "first: e5") |'
+    assert list(without_source(f"| set | e5 |\n|---|---|\n{linked}\n| b | .97 |")) == ["| b | .97 |"]
+    assert list(without_source("86 % come first.\n\n95 % intervals")) == ["86 % come first."]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_a_paragraph_with_figures_names_their_source(page: Path) -> None:
+    name = str(page.relative_to(ROOT))
+    bare = [part for heading, text in sections(page.read_text(encoding="utf-8")) if (name, heading) not in CONSTANTS
+            for part in without_source(text) if not any(figure in part for figure in SETTINGS.get(name, ()))]
+    assert not bare, "\n\n".join(bare)
