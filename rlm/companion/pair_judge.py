@@ -55,6 +55,12 @@ def _cue_patterns() -> tuple[re.Pattern[str], ...]:
 
 
 @cache
+def _instead() -> re.Pattern[str]:
+    "The pattern of words by which one thing takes the place of another."
+    return re.compile("|".join(language_data("supersession")["instead"]), re.I)
+
+
+@cache
 def _state_patterns() -> tuple[tuple[str, str, re.Pattern[str]], ...]:
     "Groups of states that exclude each other, with the states and their patterns."
     groups = language_data("supersession")["states"]
@@ -314,9 +320,22 @@ class PairJudgement:
 
 # %% ../../nbs/85_companion/18_pair_judge.ipynb #166fabd0
 def _is_statement(record: MemoryRecord, now: datetime) -> bool:
-    "Whether a memory is current, a person's own words, and short enough to be set beside another."
-    return (record.kind == "block" and record.session is None and record.role in (None, "user") and record.status in RECALLED
-            and (record.valid_to is None or record.valid_to > now) and len(record.text) <= MOST_CHARACTERS and not is_kept_as_given(record))
+    "Whether a memory is current, a person's own words, and short enough to be set beside another. A question in a conversation is none."
+    return (record.kind == "block" and (record.session is None or "?" not in record.text) and record.role in (None, "user")
+            and record.status in RECALLED and (record.valid_to is None or record.valid_to > now) and len(record.text) <= MOST_CHARACTERS
+            and not is_kept_as_given(record))
+
+
+_OVER = [CUES.index(name) for name in ("end", "correction")]
+
+
+def _tells_of_change(record: MemoryRecord) -> bool:
+    """Whether a memory may say that something is over. A turn of a conversation must say so in words, and not as a supposition: there
+    thanks, praise and small talk resemble each other as a new value resembles the old."""
+    if record.session is None:
+        return True
+    cues = text_cues(record.text).cues
+    return (any(cues[n] for n in _OVER) or _instead().search(record.text) is not None) and not cues[CUES.index("hypothetical")]
 
 
 def together(by_networks: Matrix,  # (2, pairs) probabilities as `PairModel` returns them
@@ -368,7 +387,7 @@ class PairJudge:
         info, now = self.storage.vectors.model(), self.clock.now()
         if info is None or info.model != pair_model().embedder:
             return []
-        mine = [r for r in records if _is_statement(r, now)]
+        mine = [r for r in records if _is_statement(r, now) and _tells_of_change(r)]
         vectors, pairs = self._vectors([r.seq for r in mine]), dict[tuple[int, int], tuple[MemoryRecord, MemoryRecord]]()
         for record in mine:
             for other in self._nearest(record, vectors):
@@ -432,7 +451,7 @@ class PairJudge:
                 continue
             linked[new.id] += 1
             ends = (bool(sure[at]) and (p >= may_end if read else reader is None) and linked[new.id] == 1 and p > total[new.id] / 2
-                    and not old.immutable and old.valid_to is None and may_overrule(new.provenance, old.provenance)
+                    and not old.immutable and old.valid_to is None and old.session is None and may_overrule(new.provenance, old.provenance)
                     and len(split_sentences(old.text)) == 1 and not says_more(old.text, new.text))
             gone |= {old.id} if ends else set()
             if ends or edge is None or abs(edge.weight - p) > 1e-3:

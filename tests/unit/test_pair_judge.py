@@ -247,6 +247,31 @@ def test_what_later_notes_stand_beside_is_still_found_first(language: str, e5: o
     assert first >= asked - 1
 
 
+@pytest.mark.parametrize(("old", "new", "question"), [
+    ("I love coffee.", "I've given up coffee since January.", "Do I like coffee?"),
+    ("I work as a nurse at St Mary's.", "I quit St Mary's in March, now I'm freelancing.", "Where do I work?"),
+    ("My phone is an iPhone 13.", "I got a Pixel 9 instead of the iPhone.", "Which phone do I have?"),
+    ("나는 매일 아침 헬스장에 가.", "헬스장은 그만뒀어.", "나 헬스장 다녀?"),
+    ("저녁마다 넷플릭스를 봐.", "넷플릭스 해지했어.", "나 넷플릭스 봐?")])
+def test_a_turn_that_says_that_something_is_over_is_told_before_the_earlier_turn(memory: Memory, old: str, new: str, question: str) -> None:
+    for turn in (old, new):
+        memory.add_conversation([{"role": "user", "content": turn}], session="chat")
+        memory.ctx.clock.advance(minutes=1)  # type: ignore[attr-defined]
+    assert memory.embeddings.worker.wait(60)
+    assert memory.search(question)[0].text == new
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("Thanks, Melanie! Your kind words mean a lot.", "Thanks, Melanie! It means a lot having you in my corner."),
+    ("Wow, that's great, you have people to support you!", "Wow, that sounds awesome! So glad you felt supported."),
+    ("I love coffee.", "If I gave up coffee I would sleep better."), ("I love coffee.", "Should I have given up coffee?"),
+    ("고마워, 정말 힘이 됐어.", "고마워, 네 덕분에 힘이 나.")])
+def test_small_talk_in_a_conversation_links_nothing(memory: Memory, old: str, new: str) -> None:
+    ids = [memory.add_conversation([{"role": "user", "content": turn}], session="chat")[0].id for turn in (old, new)]
+    assert memory.embeddings.worker.wait(60)
+    assert not memory.links(ids[0])
+
+
 def test_a_weak_link_lifts_nothing_that_the_question_is_not_about(memory: Memory) -> None:
     "A newer note that was linked by little stood above the answer, whatever was asked."
     told = ["My favourite colour is green.", "The parking permit number is 7714.", "Our cat is called Miso.", "My shoe size is 43."]
