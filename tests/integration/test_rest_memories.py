@@ -434,6 +434,7 @@ def test_the_access_log_has_a_line_for_each_request_and_no_text(path: Path, tmp_
     target, book = tmp_path / "access.jsonl", TokenFile(tmp_path / "tokens")
     secret, token = book.add("team")
     with serving(path, book, access_log=str(target)) as running, running.client(secret) as client:
+        assert target.stat().st_mode & 0o777 == 0o600
         create(client, "a secret harbour", id="mina's id")
         client.get(at("mina's id"), params={"as_of": "2099-01-01"})
         client.head("/v1/timeline?speaker=Mina")

@@ -149,6 +149,10 @@ def test_a_file_that_others_may_read_or_change_is_refused(book: TokenFile, mode:
     assert book.holder(secret) == made
 
 
+def test_a_lifetime_is_told_in_weeks_too() -> None:
+    assert read_lifetime("2w") == timedelta(days=14)
+
+
 def test_an_expiry_that_can_not_be_read_names_spans_and_dates() -> None:
     for text in ("내일", "soon", "90x", "xd"):
         with pytest.raises(InvalidInput) as refused:

@@ -172,7 +172,7 @@ def _store_path(path: Path) -> str:
 
 @click.group("namespaces", cls=Group)
 def namespaces_group() -> None:
-    "List the namespaces of a store, and erase one."
+    "List the namespaces of a store; erase or purge one."
 
 
 @namespaces_group.command("list", epilog=example("rlm namespaces list", "rlm namespaces list --json"))

@@ -71,7 +71,7 @@ def show_token(secret: str,    # token that was made
 @click.option("--right", "rights", type=click.Choice(RIGHTS), multiple=True, default=("write",), show_default=True,
               help="What for; repeat for several. write lets read as well, admin lets everything, and alone erases for good.")
 @click.option("--label", default="", help="What you call it, for lists.")
-@click.option("--expires", help="When it ends: a date, a time, or a span like 90d, 12h or 30m. Default: never.")
+@click.option("--expires", help="When it ends: a date, a time, or a span like 2w, 90d, 12h or 30m. Default: never.")
 @token_options
 @json_option
 def add(namespaces: tuple[str, ...], rights: tuple[str, ...], label: str, expires: str | None, token_file: Path | None, config: Path | None,

@@ -17,6 +17,7 @@ memory leaves nothing in it; and the token's public name, never the token.
 
 import json
 import logging
+import os
 import sys
 import threading
 import time
@@ -290,7 +291,8 @@ class AccessLog:
                  ) -> None:
         self.clock, self._failed = SystemClock(), False
         try:
-            self.out: TextIO = sys.stderr if target == "-" else read_path(Path(target)).open("a", encoding="utf-8", buffering=1)
+            self.out: TextIO = sys.stderr if target == "-" else os.fdopen(
+                os.open(read_path(Path(target)), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a", encoding="utf-8", buffering=1)
         except OSError as e:
             raise SettingsError(f"The access log {target!r} can't be written ({e.strerror}).", "Check the setting access_log.") from None
 

@@ -32,7 +32,7 @@ from rlm.core.text import valid_label
 
 RIGHTS = ("read", "write", "metrics", "admin")  # write lets read as well, admin lets everything
 USES_EVERY = timedelta(minutes=1)  # time between two writes of when tokens were last used
-UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}  # units of a lifetime such as 90d
+UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}  # of a lifetime such as 90d
 
 log = logging.getLogger("rlm.serve")
 
@@ -107,7 +107,7 @@ def read_lifetime(text: str,  # such as 90d, 12h or 30m
             return number * unit
     except (ValueError, OverflowError):
         pass
-    raise InvalidInput(f"The span of time {text!r} can't be read.", "Write days like 90d, hours like 12h, minutes like 30m.")
+    raise InvalidInput(f"The span of time {text!r} can't be read.", "Write weeks like 2w, days like 90d, hours like 12h, minutes like 30m.")
 
 
 def read_expiry(text: str,      # a date, a time, or a span of time from now
@@ -118,7 +118,7 @@ def read_expiry(text: str,      # a date, a time, or a span of time from now
         found = now + read_lifetime(text) if text.strip()[-1:] in UNITS else parse_time(text, "expiry")
     except InvalidInput:
         raise InvalidInput(f"The expiry {text!r} can't be read.",
-                           "Write a span of time like 90d, 12h or 30m, or a date like 2027-01-31.") from None
+                           "Write a span of time like 2w, 90d, 12h or 30m, or a date like 2027-01-31.") from None
     except OverflowError:
         raise InvalidInput(f"The expiry {text!r} is too far away.", "Leave it out for a token that never expires.") from None
     if found <= now:

@@ -70,6 +70,8 @@ def connection_error(error: Exception,  # error that psycopg raised when it conn
                      ) -> StoreError:
     "Return our error for a connection that could not be made."
     found = explain_server_error(error, hidden_password(url))
+    if getattr(error, "sqlstate", None) == "42501":  # a connection was made, and the role may not do what comes first
+        return found
     answers = "FATAL" in str(error)
     right = "Are role, password and database right?" if answers else "Is the server up, and is the address right?"
     found.hint = f"{right} Nothing was done."

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from ...core.clock import to_iso
 from ...core.errors import StoreCorrupt
+from .database import REMAKE, lacking_columns
 from .erasure import pending_scrubs
 from .fulltext import all_docids, documents, is_stale
 from .memories import MEMORY_FIELDS, to_record
@@ -121,6 +122,8 @@ def check(db: Database,         # a store, which others may be using
             damage = [str(r[0]) for r in db.query("PRAGMA integrity_check(10)") if r[0] != "ok"]
             if damage:
                 return [f"The file is damaged: {line}" for line in damage]
+            if lacking := lacking_columns(db.query):
+                return [f"{said} {REMAKE}" for said in lacking]
             return [*contradictions(db), *_check_values(db), *_check_index(db), *_check_erasures(db)]
     except StoreCorrupt as e:  # so badly that even asking fails
         return [e.message]
