@@ -26,7 +26,7 @@ from .loop.loop import RESERVED
 from .memory.stores import JSONStrategyStore, SQLiteStrategyStore
 from .memory.packs import ensure_packs, is_shipped
 from .memory.retrieval import ExampleCache
-from .memory.strategy import Judgment, StrategyStore
+from .memory.strategy import Judgment, StoredRun, StrategyStore
 from .models import Model, open_model
 from .ontology import setup_ontology_context
 from .sandbox import Sandbox
@@ -311,23 +311,30 @@ def stream(query: str,      # the question
 # %% ../../nbs/80_learning/21_runner.ipynb #b7d35e10
 OPINIONS = {"yes": True, "no": False, "partly": None}  # what a person says of an answer → whether it was right
 
+# %% ../../nbs/80_learning/21_runner.ipynb #5e0c7d41
+def stored_run(backend: StrategyStore,  # store that has the run
+               name: str,               # id of a run or trajectory; last: the last one
+               ) -> StoredRun:
+    "Return the one run of a name. Raises `NotFound`, `InvalidInput`."
+    runs = backend.runs()
+    some = runs[-1:] if name == "last" else [r for r in runs if name in (r.run_id, r.trajectory_id)]
+    if not some:
+        raise NotFound(f"There is no run {name!r}.", "Give the run_id or trajectory_id that `rlm-agent run` prints, or last.")
+    if len(some) > 1:
+        raise InvalidInput(f"The run {name!r} has {len(some)} trajectories.", f"Name one of them, such as {some[0].trajectory_id}.")
+    return some[0]
+
 # %% ../../nbs/80_learning/21_runner.ipynb #c9918de5
 def judge_stored_run(backend: StrategyStore,  # store that has the run
                      name: str,               # id of a run or trajectory; last: the last one
                      opinion: str,            # yes, no or partly
                      gate: PromotionPolicy,   # the promotion gate
                      advisor: Advisor | None = None,  # counts for or against the rules and memories that it went by
-                     ) -> tuple[str, dict[str, str]]:  # id of the trajectory; strategy → status that the gate gave it
+                     ) -> tuple[StoredRun, list[str], dict[str, str]]:  # the run; strategies that are counted; strategy → its new status
     "Judge a stored run as a person does, and promote or demote what it followed. Raises `NotFound`, `InvalidInput`."
     if opinion not in OPINIONS:
         raise InvalidInput(f"The opinion {opinion!r} can't be counted.", f"Say {', '.join(OPINIONS)}.")
-    runs = backend.runs()
-    some = runs[-1:] if name == "last" else [r for r in runs if name in (r.run_id, r.trajectory_id)]
-    if not some:
-        raise NotFound(f"There is no run {name!r}.", "Give the run_id or trajectory_id that `rlm-agent run --json` prints, or last.")
-    if len(some) > 1:
-        raise InvalidInput(f"The run {name!r} has {len(some)} trajectories.", f"Judge one of them, such as {some[0].trajectory_id}.")
-    [run] = some
+    run = stored_run(backend, name)
     given = [i for i, _, _ in backend.usage().get(run.trajectory_id, ())]
     credited = given if len(given) == 1 else []
     if run.log_path and Path(run.log_path).exists():
@@ -343,4 +350,4 @@ def judge_stored_run(backend: StrategyStore,  # store that has the run
         with closing(RLMLogger(Path(run.log_path).parent, goes_on=Path(run.log_path).name)) as logger:
             logger.write("judgment", {"verdict": opinion, "reason": f"A person said: {opinion}.", "trajectory_id": run.trajectory_id,
                                       **counted(used, right)})
-    return run.trajectory_id, promoted
+    return run, credited if OPINIONS[opinion] is not None else [], promoted

@@ -300,7 +300,7 @@ def read_questions(path: "str | Path",           # a file of questions, one a li
     "Questions from a file. Raises `NotFound`, `InvalidInput`."
     by_name = {g.name: g for g in graphs}
     try:
-        lines = Path(path).read_text(encoding="utf-8").split("\n")
+        lines = Path(path).read_text(encoding="utf-8-sig").split("\n")
     except OSError as e:
         raise NotFound(f"There are no questions at {str(path)!r} ({e.strerror}).", "Name a file of questions.") from e
     found = []

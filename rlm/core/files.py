@@ -117,7 +117,7 @@ def numbered_lines(path: Path,  # text in UTF-8, an item a line
                    ) -> list[tuple[int, str]]:
     "Return the lines that are not blank, each with its number, from 1. Raises `NotFound`."
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")  # other line separators may be part of an item
+        lines = path.read_text(encoding="utf-8-sig").split("\n")  # other line separators may be part of an item
     except OSError as e:
         raise NotFound(f"The file {str(path)!r} can't be read ({e.strerror}).", "Check the path.") from e
     return [(n, line) for n, line in enumerate(lines, start=1) if line.strip()]

@@ -362,7 +362,7 @@ def _from_file(path: Path,           # a YAML file
     "The keys of a YAML file. Raises `SettingsError` for bad YAML and unknown keys."
     where, write = f"The settings file {str(path)!r}", "Write one 'key: value' a line."
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         found, keys = _parse_yaml(text)
     except ValueError as e:  # 2026-02-30 too
         raise SettingsError(f"{where} is not YAML ({' '.join(str(e).split())}).", write) from None

@@ -36,7 +36,7 @@ def read_file(path: "str | Path",  # a snapshot
               ) -> list[Any]:
     "Return the JSON value of each line of a file, or the one value that it holds in any layout. Raises `NotFound`, `InvalidInput`."
     try:
-        whole = read_path(path).read_text(encoding="utf-8")
+        whole = read_path(path).read_text(encoding="utf-8-sig")
         return [json.loads(text) for text in whole.split("\n") if text.strip()]  # what else ends a line may stand in a text
     except json.JSONDecodeError as by_line:
         try:

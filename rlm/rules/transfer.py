@@ -128,7 +128,7 @@ def read_rules_file(path: "str | Path",  # a file
                     ) -> str:
     "Return the text of a file of rules. Raises `NotFound`, `InvalidInput`."
     try:
-        return read_path(path).read_text(encoding="utf-8")
+        return read_path(path).read_text(encoding="utf-8-sig")
     except OSError as e:
         raise NotFound(f"The file {str(path)!r} can't be read ({e.strerror}).", "Check the path.") from e
     except UnicodeDecodeError as e:

@@ -68,7 +68,7 @@ def test_the_main_job(home: Path) -> None:
 
 @pytest.mark.parametrize("line", EXAMPLES)
 def test_every_example_runs(line: str, home: Path) -> None:
-    if " judge " in line:
+    if " last" in line:
         agent(FIRST)
     done = agent(line.removeprefix("rlm-agent "))
     assert done.exit_code == 0 and done.stdout.strip() and "Traceback" not in done.stderr, done.stderr
@@ -128,6 +128,19 @@ def test_what_a_person_says_counts_once_and_for_the_strategy_that_was_followed(h
     assert said["opinion"] == "no" and counts() == {**before, used: (before[used][0], before[used][1] + 1)}
     again = agent("judge last yes --db memory.db")
     assert again.exit_code == 1 and "judged already: failure" in again.stderr and counts()[used] == (before[used][0], before[used][1] + 1)
+
+
+def test_a_run_is_shown_by_its_name_and_judged_by_its_question(home: Path) -> None:
+    assert "no store at" in agent("show last --db memory.db").stderr
+    said = agent(FIRST).stderr
+    id = re.search(r"run: (r-[0-9a-f]{12})$", said.strip())
+    assert id and agent("show last --db memory.db").stdout == agent(f"show {id[1]} --db memory.db").stdout != ""
+    assert "no run 'r-000000000000'" in agent("show r-000000000000 --db memory.db").stderr
+    told = agent("judge last yes --db memory.db").stdout
+    assert "Find all subclasses of Activity" in told and "It counts for the strategy " in told
+    agent('run --ontology prov --query "What is Agent supposed to eat?" --db memory.db')
+    told = agent("judge last partly --db memory.db").stdout
+    assert "What is Agent supposed to eat? – I do not know" in told and "for or against no strategy" in told
 
 
 def test_a_refused_connection_is_one_sentence(home: Path) -> None:

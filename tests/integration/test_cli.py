@@ -613,6 +613,24 @@ def test_a_check_that_finds_something_ends_with_one(home: Path) -> None:
     assert run(home, "db", "check", "--repair").returncode == 0
 
 
+@pytest.mark.parametrize(("line", "text"), [
+    ("eval FILE", '{"query": "tea", "expect": ["tea"]}'), ("memory write --jsonl FILE", '{"text": "The kettle is blue."}'),
+    ("conversation add FILE", '{"speaker": "Mina", "text": "The kettle is red."}'), ("import FILE --format jsonl", '{"text": "A kettle."}'),
+    ("import FILE", '{"text": "The other kettle."}'), ("memory remember FILE", '[{"role": "user", "content": "My sister lives in Jeju."}]'),
+    ("rules apply --facts FILE", '{"hour": 9}'), ("rules import FILE", '{"expr": "It is late.", "formal": "when hour > 20 then late"}'),
+    ("config --config FILE", "search_k: 7")], ids=lambda v: v[:24])
+def test_a_file_saved_by_windows_is_read(line: str, text: str, home: Path) -> None:
+    (home / "saved.jsonl").write_text(f"\ufeff{text}\n", encoding="utf-8")
+    done = run(home, *line.replace("FILE", "saved.jsonl").split(), RLM_EMBEDDER="none")
+    assert done.returncode == 0 and "\ufeff".encode() not in done.stdout + done.stderr, done
+
+
+def test_a_pack_can_hold_only_what_was_learned_here(home: Path) -> None:
+    run(home, "memory", "import", "core_v1")
+    everything, ours = (run(home, "memory", "export", f"{name}_v1.jsonl", *more) for name, more in (("all", ()), ("ours", ("--learned",))))
+    assert b" 0 learned here" in everything.stdout and ours.stdout.startswith(b"0 strategies written") and ours.returncode == 0
+
+
 # ---------------------------------------------------------------- what is written to a file
 
 WRITERS = ["memory export {}", "memory candidates --out {}", "graph export {}", "anchors export {}", "export --rdf {}", "db export {}",

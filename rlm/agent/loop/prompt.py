@@ -53,7 +53,7 @@ def read_context_file(path: Path,  # a file
     try:
         if path.stat().st_size > MOST_BYTES:
             raise InvalidInput(f"{path.name!r} has {path.stat().st_size:,} bytes; {MOST_BYTES:,} are allowed.", "Give a part of it.")
-        return _parse_context(path.read_text(encoding="utf-8"), path.suffix.lower())
+        return _parse_context(path.read_text(encoding="utf-8-sig"), path.suffix.lower())
     except OSError as e:
         raise NotFound(f"The file {str(path)!r} can't be read ({e.strerror}).", "Check the path.") from None
     except UnicodeDecodeError:

@@ -114,7 +114,7 @@ def read_text(path: "str | Path",  # path of a file
               ) -> str:
     "Return the text of a file. Raises `NotFound`, and `InvalidInput` where it is no text or too long."
     try:
-        with read_path(path).open(encoding="utf-8") as f:
+        with read_path(path).open(encoding="utf-8-sig") as f:
             text = f.read(MOST_CHARACTERS + 1)
     except OSError as e:
         raise NotFound(f"The {what} {str(path)!r} can't be read ({e.strerror}).", "Check the path.") from None

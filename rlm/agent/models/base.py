@@ -149,7 +149,7 @@ def read_script(path: Path,          # JSON, or replies parted by lines of three
                 ) -> ScriptedModel:
     "Return a scripted model from a file. Raises `NotFound`, `InvalidInput`."
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as e:
         raise NotFound(f"The script {str(path)!r} can't be read ({type(e).__name__}).", "Check the path after 'scripted:'.") from None
     if path.suffix != ".json":

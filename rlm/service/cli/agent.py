@@ -15,10 +15,11 @@ import click
 from rlm.agent import RunLimits, load_trajectory, run
 from rlm.agent.loop.prompt import read_context_file
 from rlm.agent.memory.stores import open_memory
-from rlm.agent.runner import HABIT_K, OPINIONS, READER_K, judge_stored_run, resume
-from rlm.core.errors import InvalidInput
+from rlm.agent.runner import HABIT_K, OPINIONS, READER_K, judge_stored_run, resume, stored_run
+from rlm.core.errors import InvalidInput, NotFound
 from rlm.core.promotion import PromotionPolicy
 from rlm.core.settings import load_settings
+from rlm.core.text import clip
 from rlm.service.advice import MemoryAdvisor
 from rlm.service.cli.common import Group, example, json_option, print_json, refuse_missing_store, store_options, version
 
@@ -111,7 +112,7 @@ def run_command(ctx: click.Context, ontology: str | None, texts: tuple[Path, ...
         click.echo(IN_KOREAN.get(found.answer, found.answer) if re.search("[가-힣]", query or "") else found.answer)
         ending = found.learned.trajectory.ending
         ending = ending.replace("answered", "refused", 1) if found.abstained else ending
-        click.echo(f"{ending}, log: {found['log_path'] or 'none'}", err=True)
+        click.echo(f"{ending}, log: {found['log_path'] or 'none'}, run: {found['run_id']}", err=True)
     ctx.exit(0 if found.converged and not found.abstained else NOT_CONVERGED)
 
 
@@ -130,24 +131,42 @@ def judge_command(name: str, opinion: str, db: Path | None, namespace: str | Non
     refuse_missing_store(settings.db_path)
     gate = PromotionPolicy.of(settings)
     if str(settings.db_path).endswith(".json"):  # such a file has no rules that could be counted
-        trajectory, promoted = judge_stored_run(open_memory(settings.db_path, settings=settings), name, opinion, gate)
+        run, counted, promoted = judge_stored_run(open_memory(settings.db_path, settings=settings), name, opinion, gate)
     else:
         with Memory(db, namespace=namespace, config=config) as memory:
-            trajectory, promoted = judge_stored_run(memory.strategies, name, opinion, gate, MemoryAdvisor(memory))
+            run, counted, promoted = judge_stored_run(memory.strategies, name, opinion, gate, MemoryAdvisor(memory))
     if as_json:
-        print_json({"trajectory_id": trajectory, "opinion": opinion, "promoted": promoted})
+        print_json({"trajectory_id": run.trajectory_id, "query": run.task, "opinion": opinion, "counted": counted, "promoted": promoted})
     else:
-        click.echo(f"{trajectory} is judged: {opinion}.")
+        answer = clip(run.answer, 60) if run.answer else "no answer"
+        click.echo(f"{run.trajectory_id} is judged: {opinion}. {clip(run.task, 90)} – {answer}")
+        way = {"yes": "for", "no": "against"}.get(opinion)
+        click.echo(f"It counts {way} the strategy {', '.join(counted)}." if counted and way else "It counts for or against no strategy.")
         for id, status in promoted.items():
             click.echo(f"{id} is now {status}.")
 
 
-@main.command("show", epilog=example("rlm-agent show logs/rlm_example.jsonl", "rlm-agent show logs/rlm_example.jsonl --json"))
-@click.argument("log", type=click.Path(path_type=Path))
+@main.command("show", epilog=example("rlm-agent show last --db memory.db", "rlm-agent show logs/rlm_example.jsonl --json"))
+@click.argument("log", metavar="RUN")
 @click.option("--width", type=click.IntRange(min=40), default=2000, show_default=True, help="Characters of each text that are shown.")
+@store_options
 @json_option
-def show_command(log: Path, width: int, as_json: bool) -> None:
-    "Show what a run did, step by step, out of its LOG."
+def show_command(log: str, width: int, db: Path | None, namespace: str | None, config: Path | None, as_json: bool) -> None:
+    """Show what a run did, step by step, out of its log.
+
+    RUN is the path of a log, a run_id or trajectory_id, or last for the last run."""
+    if re.fullmatch("last|[rt]-[0-9a-f]{12}", log) and not Path(log).exists():
+        settings = load_settings(config, db_path=db, namespace=namespace)
+        refuse_missing_store(settings.db_path)
+        with ExitStack() as stack:
+            from rlm.service.memory import Memory
+            in_file = str(settings.db_path).endswith(".json")
+            strategies = (open_memory(settings.db_path, settings=settings) if in_file else
+                          stack.enter_context(Memory(db, namespace=namespace, config=config)).strategies)
+            found = stored_run(strategies, log)
+        if found.log_path is None:
+            raise NotFound(f"The run {found.run_id} has no log.", "A run with --log-dir, or with a store in a file, writes one.")
+        log = found.log_path
     trajectory = load_trajectory(log)
     if as_json:
         print_json(trajectory.as_dict(width))

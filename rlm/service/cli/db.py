@@ -135,7 +135,7 @@ def export_(memory: Memory, target: str, only: str | None, named: str | None, as
 
 
 @db_group.command("import", epilog=example("rlm db import store.jsonl --db copy.db", "rlm db import store.jsonl -n agent-7"))
-@click.argument("source", type=click.File(encoding="utf-8"))
+@click.argument("source", type=click.File(encoding="utf-8-sig"))
 @with_memory(makes=True, named=True)
 def import_(memory: Memory, source: IO[str], named: str | None, as_json: bool) -> None:
     """Read an export from the file SOURCE, or - for standard input: all of it, or nothing. With -n only that namespace is read, and

@@ -30,15 +30,15 @@ def _export_texts(path: Path,  # file, folder or zip archive that a person downl
     if path.is_dir():
         for file in sorted(p for p in path.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file()):
             with open(file, "rb") as opened:
-                yield file.name, opened.read(HEAD).decode("utf-8", "replace")
+                yield file.name, opened.read(HEAD).decode("utf-8-sig", "replace")
     elif zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             for name in sorted(n for n in archive.namelist() if Path(n).suffix.lower() in SUFFIXES):
                 with archive.open(name) as member:
-                    yield Path(name).name, member.read(HEAD).decode("utf-8", "replace")
+                    yield Path(name).name, member.read(HEAD).decode("utf-8-sig", "replace")
     elif path.is_file() and path.suffix.lower() in SUFFIXES:
         with open(path, "rb") as opened:
-            yield path.name, opened.read(HEAD).decode("utf-8", "replace")
+            yield path.name, opened.read(HEAD).decode("utf-8-sig", "replace")
 
 
 def format_of(path: Path,  # file, folder or zip archive that a person downloaded
@@ -64,7 +64,7 @@ def format_of(path: Path,  # file, folder or zip archive that a person downloade
 def is_store(path: Path,  # a file of JSON Lines
              ) -> bool:
     "Return whether a file is what `rlm export` writes of a whole store."
-    with open(path, encoding="utf-8", errors="replace") as file:
+    with open(path, encoding="utf-8-sig", errors="replace") as file:
         try:
             head = json.loads(file.readline())
         except ValueError:
@@ -78,7 +78,7 @@ def import_store(memory: Memory,     # an open store
                  as_json: bool,      # whether it is told as JSON
                  ) -> None:
     "Read an export of rlm itself: all of it, or nothing."
-    with open(path, encoding="utf-8") as lines:
+    with open(path, encoding="utf-8-sig") as lines:
         report = memory.admin.import_lines(lines, named)
     told = {"format": FORMAT, "added": report.added, "present": report.unchanged, "left_out": report.left_out,
             "refused": dict(report.refused)}

@@ -79,7 +79,7 @@ def spoken_texts(given: tuple[str, ...],  # arguments of `write`
                                      'echo "다음 주 화요일에 치과 예약이 있어" | rlm memory write -',
                                      "rlm memory write --jsonl turns.jsonl --json"))
 @click.argument("text", nargs=-1)
-@click.option("--jsonl", type=click.File(encoding="utf-8"),
+@click.option("--jsonl", type=click.File(encoding="utf-8-sig"),
               help="Read many from a file: a JSON object of fields a line; - for standard input.")
 @click.option("--id", "id_", help="An id of your own; default: a fresh one.")
 @click.option("--kind", type=click.Choice(KINDS), help="Default: block.")
@@ -149,7 +149,7 @@ def take_session(turns: list[Any],  # turns of a file; a session that they name 
 
 @memory_group.command(epilog=example("rlm memory remember turns.jsonl",
                                      "echo '제 여동생은 제주에 살아요. 날씨 좋네요!' | rlm memory remember - --json"))
-@click.argument("file", type=click.File(encoding="utf-8"))
+@click.argument("file", type=click.File(encoding="utf-8-sig"))
 @click.option("--model", help="A language model that reads it: openai:NAME, anthropic:NAME; 'configured': the setting model.")
 @with_memory(makes=True)
 def remember(memory: Memory, file: IO[str], model: str | None, as_json: bool) -> None:
@@ -418,7 +418,7 @@ def conversation_group() -> None:
 
 @conversation_group.command("add", epilog=example("rlm conversation add turns.jsonl",
                                                   "rlm conversation add turns.jsonl --session june --json"))
-@click.argument("file", type=click.File(encoding="utf-8"))
+@click.argument("file", type=click.File(encoding="utf-8-sig"))
 @click.option("--session", help="The conversation; one that is there is continued. Default: as the first turn says, else a new one.")
 @with_memory(makes=True)
 def add(memory: Memory, file: IO[str], session: str | None, as_json: bool) -> None:

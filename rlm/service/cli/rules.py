@@ -178,7 +178,7 @@ def model_fallbacks(settings: Settings,  # its model is asked
 @rules_group.command(epilog=example("rlm rules apply hour=9 meeting=true", "rlm rules apply hour=9 meeting=true 회의=true --resolve --json",
                                     "echo '{\"hour\": 9}' | rlm rules apply --facts - --record"))
 @click.argument("facts", nargs=-1)
-@click.option("--facts", "file", type=click.File(encoding="utf-8"), help="A file with a JSON object of facts; - for standard input.")
+@click.option("--facts", "file", type=click.File(encoding="utf-8-sig"), help="A file with a JSON object of facts; - for standard input.")
 @click.option("--tag", "tags", multiple=True, help="Only rules with this tag; repeat for several.")
 @click.option("--match", type=click.Choice(["all", "any"]), default="all", show_default=True, help="Must all tags be there, or any?")
 @click.option("--resolve", is_flag=True, help="Resolve what is in dispute, and say how.")

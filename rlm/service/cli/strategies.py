@@ -2,6 +2,7 @@
 memories."""
 
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,11 +40,13 @@ def import_command(memory: Memory, source: str, as_json: bool) -> None:
     report_import(report.as_dict(), ", ".join(f"{n} {name}" for name, n in counts.items()) + ".", report.refused, as_json)
 
 
-@memory_group.command("export", epilog=example("rlm memory export mine_v1.jsonl", "rlm memory export prov_v2.jsonl --for prov --json"))
+@memory_group.command("export", epilog=example("rlm memory export mine_v1.jsonl", "rlm memory export prov_v2.jsonl --for prov --json",
+                                                "rlm memory export ours_v1.jsonl --learned"))
 @click.argument("target", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
 @click.option("--for", "ontology", help="The ontology that the pack is for. Default: for any.")
+@click.option("--learned", is_flag=True, help="Leave out what comes with rlm.")
 @with_memory()
-def export_command(memory: Memory, target: Path, ontology: str | None, as_json: bool) -> None:
+def export_command(memory: Memory, target: Path, ontology: str | None, learned: bool, as_json: bool) -> None:
     "Write the strategies that pass the gates to TARGET, a pack named like the file; - for standard output, and the pack mine_v1."
     from rlm.agent.memory.packs import export_pack, is_shipped, mark_exported
     from rlm.core.promotion import PromotionPolicy
@@ -52,6 +55,8 @@ def export_command(memory: Memory, target: Path, ontology: str | None, as_json: 
         raise InvalidInput(f"{str(target)!r} would be a file in YAML, and a pack is JSON Lines.",
                            f"Write it to {target.stem}.jsonl; strategies to edit are written by: rlm memory candidates --out {target.name}")
     done = export_pack(strategies_of(memory), "mine_v1" if streamed else target.stem, ontology, PromotionPolicy.of(memory.settings))
+    if learned:
+        done = replace(done, items=tuple(i for i in done.items if not is_shipped(i)))
     write_export(target, done.text.split("\n")[:-1])
     if not streamed:
         mark_exported(strategies_of(memory), done)

@@ -181,7 +181,7 @@ class TokenFile:
             self._existed = True
             seen = (found.st_mtime_ns, found.st_size, found.st_ino, found.st_mode)
             if seen != self._seen:
-                tokens = tuple(read_tokens(self.path.read_text(encoding="utf-8"), str(self.path)))
+                tokens = tuple(read_tokens(self.path.read_text(encoding="utf-8-sig"), str(self.path)))
                 if os.name == "posix" and stat.S_ISREG(found.st_mode) and found.st_mode & 0o077:
                     raise SettingsError(f"The token file {str(self.path)!r} may be read or changed by others (mode "
                                         f"{stat.S_IMODE(found.st_mode):04o}).", f"Keep it to yourself: chmod 600 '{self.path}'")

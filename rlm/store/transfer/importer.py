@@ -546,7 +546,7 @@ def import_file(storage: SQLStorage,            # a live store
                 ) -> ImportReport:
     "Read an export from a file, all or nothing."
     try:
-        with read_path(path).open(encoding="utf-8") as lines:
+        with read_path(path).open(encoding="utf-8-sig") as lines:
             return import_lines(storage, lines, namespace, secrets, check, refuse=refuse, prepare=prepare)
     except OSError as e:
         raise NotFound(f"The export {str(path)!r} can't be read ({e.strerror}).", "Check the path.") from e
