@@ -484,7 +484,9 @@ class SearchCoordinator:
         "Search the neighbourhood of the question's subject; measures the question."
         memory, local = self.state.working_memory, self.local
         allowed = None if q.key.filters is None and self.index.metadata.all_recallable else self._allowed_memories(q)
-        q.measured, answered = local.search(memory, q.terms, q.features, q.vector, q.key.k, allowed)
+        answered = None
+        if not self.searcher.candidates.names_across(q.features, q.query.text):  # the compiled call knows one spelling of a name
+            q.measured, answered = local.search(memory, q.terms, q.features, q.vector, q.key.k, allowed)
         if answered is not None:
             return self._as_everywhere(q, answered)
         q.measured = q.measured or self.index.semantic.measure(q.vector)

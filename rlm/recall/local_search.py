@@ -6,7 +6,7 @@
 __all__ = ['LEAST_HITS', 'UNREAD', 'SEARCHES', 'STEADY', 'LocalizedSearchEngine']
 
 # %% ../../nbs/40_recall/17_local_search.ipynb #9df0c53d
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,9 +66,10 @@ class NeighbourhoodRanker:
              measured: MeasuredQuery | None,    # its vector, measured
              k: int,                 # number of memories wanted
              passing: Any = None,    # by number in the index: which memories may be found; None: all
+             names: Mapping[str, Sequence[str]] = {},  # name of the question → what it is written as in another script
              ) -> LocalRanking:
         "Rank the memories of a neighbourhood."
-        postings = self.lexical.score(terms, around.units, passing)
+        postings = self.lexical.score(terms, around.units, passing, names)
         scored = around.candidates(postings.inside, measured, passing)
         return LocalRanking(self.index.scorer.rank(features, scored, k), postings.left, len(scored.docs), postings, scored)
 
@@ -281,22 +282,23 @@ class RecentMemorySearch:
             return measured, LocalAnswer(declined="nothing in mind")
         around, table, sure, found = self._made[1], self._made[2], min(LEAST_HITS, k), None
         terms = self.searcher.candidates.search_terms(features, query.terms)
-        if query.vector is not None:
+        names = self.searcher.candidates.names_across(features, query.text)
+        if query.vector is not None and not names:  # the compiled call knows one spelling of a name
             deep = max(k, min(self.searcher.depth, len(around.docs)))
             measured, found = self.kernel.run(table, terms, features, query.vector, k, passing, -np.inf, MARGIN, sure, deep)
         if found is None:
             measured = measured or self.index.semantic.measure(query.vector)
-            found = self._rank(around, terms, features, measured, k, passing)
+            found = self._rank(around, terms, names, features, measured, k, passing)
         if not found.declined and not around.members.issuperset(found.ranked[:sure].seqs.tolist()):
             found = LocalAnswer(declined="not in mind")
         slot = "" if found.declined else self.recent.slot_of.get(int(found.ranked.rows[0, 0]), "")
         return measured, found._replace(slot=slot)
 
-    def _rank(self, around: Neighbourhood, terms: list[str], features: QueryFeatures, measured: MeasuredQuery | None, k: int,
-              passing: Any) -> LocalAnswer:
+    def _rank(self, around: Neighbourhood, terms: list[str], names: Mapping[str, Sequence[str]], features: QueryFeatures,
+              measured: MeasuredQuery | None, k: int, passing: Any) -> LocalAnswer:
         "Do in numpy what the compiled call does."
         deep, sure = max(k, self.searcher.depth), min(LEAST_HITS, k)
-        first = self.ranker.rank(around, terms, features, measured, deep, passing)
+        first = self.ranker.rank(around, terms, features, measured, deep, passing, names)
         bound, unscored = MARGIN + cue_bound(features), self.index.lexical.documents - first.size
         least = bound + tail_bound(k, unscored) + DEFAULT_WEIGHTS.words * first.left
         if first.ranked and (unscored <= 0 or is_conclusive(first.ranked, k, least)):
@@ -381,8 +383,9 @@ class LocalizedSearchEngine:
         if not isinstance(self.index.scorer.ranker, ScoreWeights):
             return LocalAnswer(slot=slot.slot_id, declined="learned ranking")
         terms, numbers = self.searcher.candidates.search_terms(features, query.terms), None if passing is None else passing.mask
+        names = self.searcher.candidates.names_across(features, query.text)
         around, name, k, deep = self.neighbourhoods.get_possibly_stale(slot), slot.slot_id, top_k, max(top_k, self.searcher.depth)
-        first, documents = self.ranker.rank(around, terms, features, measured, deep, numbers), self.index.lexical.documents
+        first, documents = self.ranker.rank(around, terms, features, measured, deep, numbers, names), self.index.lexical.documents
         bound, unscored = self.margin + cue_bound(features), documents - first.size
         least = bound + tail_bound(k, unscored) + DEFAULT_WEIGHTS.words * first.left
         if first.ranked and (unscored <= 0 or is_conclusive(first.ranked, k, least)):

@@ -8,6 +8,7 @@ __all__ = ['Floats', 'Ints', 'Units', 'Values', 'VECTOR_CACHE_SIZE', 'COLUMNS', 
 
 # %% ../../nbs/40_recall/14_neighbourhood.ipynb #31603c7d
 from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -207,10 +208,11 @@ class LexicalCandidates:
               terms: list[str],     # words of a question
               units: Units,         # units of a neighbourhood
               passing: Any = None,  # by number in the index: which memories may be found elsewhere; None: all
+              names: Mapping[str, Sequence[str]] = {},  # name of the question → what it is written as in another script
               ) -> PostingScores:
         "Add up the postings of a question's words."
         lexical = self.index.lexical
-        plan = lexical.plan(terms)
+        plan = lexical.plan(terms, names)
         first = plan.terms_within_budget(POSTINGS, at_least_one=False)
         inside, touched, outside = self._add_up(plan, first, units)
         if lexical.docs.live < lexical.docs.size:
