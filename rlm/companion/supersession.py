@@ -91,9 +91,7 @@ def facts_of(record: MemoryRecord,  # a memory, stored or not
     added = [s for s in _model_statements(record) if (s.key[0], normal_value(s.value)) not in told]
     kept += added
     whole = found.nothing_else and len(kept) - len(added) == len(found.statements)
-    alone = (whole or bool(added and not found.statements)) and record.session is None
-
-    return _memory_facts(record, kept, alone)
+    return _memory_facts(record, kept, whole or bool(added and not found.statements))
 
 
 def _memory_facts(record: MemoryRecord, stated: Sequence[Statement], alone: bool) -> MemoryFacts:

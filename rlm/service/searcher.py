@@ -19,8 +19,7 @@ import numpy as np
 from ..companion.composer import ended_statements
 from ..companion.policy import answers_nothing, only_asks
 from ..companion.statement import normal_value
-from ..companion.fact_extraction import asked_facts, text_facts
-from ..companion.supersession import speaker_of
+from ..companion.fact_extraction import asked_facts
 from ..core.errors import InvalidInput, ModelMismatch
 from ..core.settings import cosines, reaches
 from ..core.text import clip, tokens, valid_text
@@ -41,7 +40,6 @@ from ..store.embedding_model import EmbeddingModelInfo, Vectors
 from ..store.filters import Filters
 from ..store.protocols import TermStatistics, Weights, rarest
 from ..store.records import RECALLED, STATUSES, MemoryRecord
-from ..store.sqlite.facts import Fact
 from ..store.sqlite.fulltext import bm25_parts
 from ..store.sqlite.recall_log import ServedMemory
 
@@ -191,15 +189,10 @@ def _corrector(ctx: MemoryContext,    # the open store
     for _ in range(MOST_CORRECTIONS):
         facts = ctx.storage.facts.with_ends([at]).get(at, [])
         over = [by for f, by in facts if by is not None and f.valid_to and f.valid_to <= now]
-        if not over or (at == record.seq and (len(over) < len(facts) or not _states_only(record, [f for f, _ in facts]))):
+        if not over or (at == record.seq and (len(over) < len(facts) or not all(f.alone for f, _ in facts))):
             break
         at = end = max(over)
     return end
-
-
-def _states_only(record: MemoryRecord, facts: Sequence[Fact]) -> bool:
-    "Whether the words of a memory state facts and nothing else; of a turn, that is not stored."
-    return all(f.alone for f in facts) or (record.session is not None and text_facts(record.text, speaker_of(record), True).nothing_else)
 
 
 _REPLY = 300  # characters of a reply that stands before the turn that asked for it; an assistant's essay does not: BEAM lost .005 of MRR
