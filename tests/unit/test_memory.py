@@ -21,6 +21,7 @@ from rlm.core.errors import AlreadyExists, InvalidInput, NotFound, RlmError, Set
 from rlm.rules import RuleStore
 from rlm.search.explainer import TIES
 from rlm.search.namespace_search import NamespaceSearch
+from rlm.service.capture import same_again
 from rlm.service.results import Hit
 from rlm.store.protocols import TEXT_COLUMNS
 from rlm.store.records import READERS
@@ -992,3 +993,10 @@ def test_a_beginning_names_a_memory_whose_id_the_store_made_and_no_other() -> No
                 act("cafe")
         memory.delete(made.id[:4])
         assert [r.id for r in memory.list()] == ["cafe-1"]
+
+
+def test_a_write_stores_the_same_words_again_unless_they_are_looked_for_first() -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        first, second = memory.write("The kettle is blue."), memory.write("The kettle is blue.")
+        assert first.id != second.id and (known := same_again(memory, "the kettle is  blue.", {})) and known.id in (first.id, second.id)
+        assert same_again(memory, "The kettle is red.", {}) is None and len(memory.list()) == 2
