@@ -290,8 +290,8 @@ def columns(hit: Hit) -> set[str]:
 
 
 def test_neighbours_find_a_turn_and_rank_below_the_turn_itself(memory: Memory) -> None:
-    turns = memory.add_conversation([("A", "Which vet do you trust with the parrot?"), ("B", "The one by the harbour."), ("A", "Sneezes")])
-    by_previous = memory.search("parrot")
+    turns = memory.add_conversation([("A", "I trust only one vet with the parrot."), ("B", "The one by the harbour."), ("A", "Sneezes")])
+    by_previous = memory.search("parrot")  # a turn that only asks would give way to its reply
     assert [h.id for h in by_previous] == [turns[0].id, turns[1].id] and columns(by_previous[1]) == {"nearby"}
     by_next = memory.search("harbour")
     assert {h.id for h in by_next} == {t.id for t in turns} and by_next[0].id == turns[1].id
