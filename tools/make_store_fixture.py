@@ -15,7 +15,7 @@ from tree import ROOT
 FOLDER = ROOT / "tests" / "data"
 FOUND = {  # query → the memory that must come first, in every version
     "dentist appointment": "dentist", "치과는 언제 가?": "치과", "what does Mina drink": "tea", "고양이 이름": "cat",
-    "where is the key": "t0", "black tea": "tea", "tired": "rest",
+    "where is the key": "t1", "black tea": "tea", "tired": "rest",
 }
 REST = """
 INSERT INTO triples VALUES (1, 'Mina', 'drinks', 'tea', 0), (2, 'Mina', 'likes', '커피', 1);

@@ -249,7 +249,8 @@ class Exact:
               ) -> Any:      # (n,) BM25 over its ceiling
         "Return what the words say of every memory."
         features, lexical = self.index.scorer.query_features(query.text), self.index.lexical
-        plan = lexical.plan(self.searcher.candidates.search_terms(features, query.terms))
+        search = self.searcher.candidates
+        plan = lexical.plan(search.search_terms(features, query.terms), search.names_across(features, query.text))
         scores = np.zeros(lexical.docs.passage_doc.size, np.float32)
         for weight, _, spans in plan.postings:
             for where, impact, _ in spans:

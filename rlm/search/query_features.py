@@ -300,7 +300,7 @@ _ATTRIBUTES: Mapping[str, tuple[str, str, str]] = {  # attribute → its names i
                  r"reference|confirmation|id) number|(?:number|licen[cs]e) plate",
                  r"(?:여권|주민|주민등록|차량|회원|접수|예약|일련|송장|면허) ?번호|사번",
                  rf"{_NUMBER}|\b[a-z]+-?\d|\d{{2,3}} ?[가-힣] ?\d{{4}}"),
-    "size": (r"(?:shoe|ring|shirt|dress|collar) size", r"(?:신발|발|반지|옷) ?(?:사이즈|치수)", r"\bsize\b|사이즈|치수|\d"),
+    "size": (r"(?:shoe|ring|shirt|dress|collar) size", r"(?:신발|(?<!신)발|반지|옷) ?(?:사이즈|치수)", r"\bsize\b|사이즈|치수|\d"),
     "salary": (r"salary|wages?", r"연봉|월급|급여",
                r"\bearn|\bmakes?\b|\bpa(?:y|ys|id)\b|\d,\d{3}|[$£€₩]|\d ?k\b|만 ?원|[만천억]\b|\bgross\b|\bnet\b|gehalt|salaire|sueldo")}
 _OF = r"(?: (?:of|for|to|at|on|as|in)(?: [\w'’-]+\.?){1,5})?(?: (?:again|please|now|is|was|then))?[^\w']*$"
