@@ -54,7 +54,9 @@ def placed(statement: Statement,  # a statement as the grammar has read it
 
 # %% ../../nbs/85_companion/04_fact_extraction.ipynb #43efe4a5
 _VALUE = r"(?:an? |the |on |at |in )?(?P<{}>[^,;.!?]{{1,40}}?)"  # a value, its article or preposition apart
-_THAT_ONE = r"(?:(?:she|he|it|they|that)(?: is| are| was| were|['’]s|['’]re) (?:actually )?)"
+_THAT_ONE = (r"(?:(?:she|he|it|they|that)(?: is| are| was| were|['’]s|['’]re) (?:actually )?|"
+             r"(?:it|they|that)(?: got| was| is| has been| had been|['’]s(?: been)?)? (?:now )?(?:moved|shifted|pushed|changed|rescheduled)"
+             r" (?:back |forward )?to )")
 _STRONG = (r"(?:no|nope|actually|sorry|wait|oops|whoops|my (?:mistake|bad)|correction|scratch that|i mean|i meant|"
            r"아니|아냐|아니야|아니요|참|앗|미안(?:해)?|죄송(?:해요)?|정정|그게 아니[라고]|잘못 말했[어다네])")  # takes back what was said
 _OPENING = rf"(?:{_STRONG}|oh|ah|hmm|well|아|어)[,:.!~ ]* "
@@ -73,6 +75,7 @@ _OWN_FIRST = LazyPattern(r"(?:i|my|our|we|내|나|난|제|저|전|우리)(?:['�
 _MOMENT = (r"(?:\d{1,2}:\d\d(?: ?[ap]\.?m)?|\d{1,2} ?(?:[ap]\.?m|o'clock)|noon|midnight)\b|(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|"
            r"(?:오전 ?|오후 ?|저녁 ?)?\d{1,2}시(?: ?\d{1,2}분| ?반)?|[월화수목금토일]요일")
 _AMOUNT = r"[$€£₩] ?\d[\d,.]*\d|\d[\d,.]* ?(?:dollars|euros|pounds|won|kilos?|kg|만 ?원|원)(?!\w)"
+_DAY_AND_HOUR = LazyPattern(rf"(?:{_MOMENT})(?:,? (?:at )?(?:{_MOMENT}|\d{{1,2}}))?", re.I)  # *Thursday at 9*, `목요일 9시`
 _PLAIN = tuple(LazyPattern(pattern, re.I) for pattern in (_MOMENT, _AMOUNT))  # forms of values by which it is clear what a bare one is of
 _BARE = LazyPattern(  # *Correction: 9:40*, *No wait, it was right before: 7:15*, `아니 수요일이야`
     rf"{_TAKES_BACK}(?:{_THAT_ONE}|it is )?"
@@ -126,7 +129,7 @@ def alike(old: str,  # a value
           new: str,  # one that may take its place
           ) -> bool:
     "Return whether two values are of one form: two moments, two numbers, two names, two words of Korean, or two that begin alike."
-    for form in (*_PLAIN, _NUMERAL, _SURNAMED):
+    for form in (_DAY_AND_HOUR, _PLAIN[1], _NUMERAL, _SURNAMED):
         if form.fullmatch(old) or form.fullmatch(new):
             return form.fullmatch(old) is not None and form.fullmatch(new) is not None
     same = len(old) == len(new) and any(map(str.__eq__, old, new))

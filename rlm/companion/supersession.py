@@ -356,6 +356,7 @@ class FactKeeper:
         if not (one := _only(had, record) or (None if had else self._said_before(record, fact, instead))):
             return None
         start, old, rest = one.value.casefold().partition(instead[0]) if instead else ("", "", "")  # *Tuesday at 3* → *Wednesday at 3*
+        rest = "" if re.search(r"\d", rest) and re.search(r"\d", fact.value) else rest  # → *Friday at 10*
         value = (f"{one.value[:len(start)]}{fact.value}{one.value[len(one.value) - len(rest):]}" if old
                  else value_in_place(one.value, fact.value) or fact.value)
         return replace(one, seq=fact.seq, value=value, value_key=normal_value(value), alone=fact.alone,
@@ -366,7 +367,7 @@ class FactKeeper:
         from here on. Where the older value is not named, the turn is the speaker's last, and has a value of the new one's form."""
         turns = 1 if record.session is None else _TURNS if instead else 2
         found = self.memories.records(range(max(1, record.seq - turns), record.seq))
-        for turn in sorted(found.values(), key=lambda r: -r.seq):
+        for turn in sorted(found.values(), key=lambda r: (speaker_of(r) != speaker_of(record), -r.seq)):
             own = speaker_of(turn) == speaker_of(record)
             same = (turn.namespace, turn.session, turn.kind, turn.valid_to) == (record.namespace, record.session, "block", None)
             if not same or not (own or (instead and turn.role in (None, "user", "assistant"))):

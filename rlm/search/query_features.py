@@ -302,7 +302,8 @@ _ATTRIBUTES: Mapping[str, tuple[str, str, str]] = {  # attribute → its names i
                  rf"{_NUMBER}|\b[a-z]+-?\d|\d{{2,3}} ?[가-힣] ?\d{{4}}"),
     "size": (r"(?:shoe|ring|shirt|dress|collar) size", r"(?:신발|(?<!신)발|반지|옷) ?(?:사이즈|치수)", r"\bsize\b|사이즈|치수|\d"),
     "salary": (r"salary|wages?", r"연봉|월급|급여",
-               r"\bearn|\bmakes?\b|\bpa(?:y|ys|id)\b|\d,\d{3}|[$£€₩]|\d ?k\b|만 ?원|[만천억]\b|\bgross\b|\bnet\b|gehalt|salaire|sueldo")}
+               r"\bearn|\bmakes?\b|(?<!\bi )(?<!\bwe )\bpa(?:y|ys|id)\b|"
+               r"\d,\d{3}|[$£€₩]|\d ?k\b|만 ?원|[만천억]\b|\bgross\b|\bnet\b|gehalt|salaire|sueldo")}
 _OF = r"(?: (?:of|for|to|at|on|as|in)(?: [\w'’-]+\.?){1,5})?(?: (?:again|please|now|is|was|then))?[^\w']*$"
 _NAMED = (r"^(?:.*\b(?:{0})\b(?: [\w'’-]+){{0,5}}? |(?:.*[,.!:;] )?"
           r"(?!(?:who|whose|when|why|how|where|did|does|do|is|are|was|were|can|could|should|will|has|have)\b)(?:[\w'’-]+ ){{0,4}})(?:{1})")
@@ -333,6 +334,8 @@ _NO_THINGS = frozenset(_WORDS.findall(  # before *number* these say whose or whe
     "s a an the my your his her its our their this that new old own current right other at on in by to with is whose main home work office "
     "direct private personal emergency support reception"))
 _THEIRS = LazyPattern(r"\b(?:he|him|his|she|hers?|they|them|their)\b|그녀|그분|걔|얘|그 ?사람|그 ?친구", re.I)
+_SUBJECT = LazyPattern(r"([A-Z][\w-]+)(?:['’]s| is| was| has| works| lives) ")
+_NO_NAMES = frozenset({"he", "she", "it", "they", "this", "that", "there", "here", "what", "who"})
 _LETTERS = LazyPattern(r"[^\W\d_]+")
 _THIRD_SCRIPT = LazyPattern(r"[^\W\d_a-zA-ZÀ-ɏ가-힣ㄱ-ㆎ]")
 
@@ -383,7 +386,9 @@ def _may_be_of(text: str, who: str, texts: Sequence[str], named: bool) -> bool:
     """Tell whether a text that names no owner of what it tells may speak of a person: it has the name or one spelt like it, or *her*, or
     another script; or it shares a name with a text that has it. `named`: the question writes it as a name; else, if no text has it, it
     may be any."""
-    if _mentions(text, who) or _THEIRS.search(text) or who.isascii() != (dominant_script(text) < 0):
+    other = _SUBJECT.match(text)  # *Elena is my landlady, her number …*: hers
+    theirs = _THEIRS.search(text) and not (named and other and other[1].casefold() not in _NO_NAMES)
+    if _mentions(text, who) or theirs or who.isascii() != (dominant_script(text) < 0):
         return True
     words, naming = _LETTERS.findall(text), [t for t in texts if _mentions(t, who)]
     if get_close_matches(who, [w.casefold() for w in words], 1, 0.75):

@@ -42,6 +42,10 @@ def chat(memory: Memory, *turns: tuple[str, str]) -> list[str]:
     (("세나", "이삿짐센터는 토요일에 온대."), ("오마르", "토요일 말고 일요일이야."), "이삿짐센터는 언제 와?", "토요일"),
     (("세나", "택배는 302호 앞에 있대."), ("오마르", "아니 302호 말고 304호야."), "택배는 어디 앞에 있어?", "302호"),
     (("세나", "발표는 김도윤이 한대."), ("오마르", "김도윤 말고 김도현이야."), "발표는 누가 해?", "김도윤"),
+    (("Sena", "I booked the dentist for Tuesday at 9."), ("Sena", "Sorry, not Tuesday, Thursday at 9."), "When is the dentist?", "Tuesday"),
+    (("Sena", "My dentist appointment is on Tuesday at 3."), ("Sena", "Sorry, not Tuesday, it got moved to Friday at 10."),
+     "When is my dentist appointment?", "time Tuesday at 3 (now Friday at 10)"),
+    (("세나", "치과는 화요일 9시에 예약했어."), ("세나", "아니, 화요일 말고 목요일 9시."), "치과 언제야?", "화요일 (now 목요일 9시)"),
     (("세나", "회의는 화요일 3시야."), ("세나", "아 화요일 말고 수요일이라니까."), "회의 언제야?", "time 화요일 3시 (now 수요일 3시)")])
 def test_what_a_turn_takes_back_is_marked_and_the_correction_is_first(
         memory: Memory, told: tuple[str, str], corrected: tuple[str, str], question: str, over: str) -> None:
@@ -52,6 +56,12 @@ def test_what_a_turn_takes_back_is_marked_and_the_correction_is_first(
     assert second.past in memory.explain(question, old).verdict and memory.get(old).valid_to is None
     memory.delete(new)
     assert [(h.id, h.past) for h in memory.search(question, k=1)] == [(old, "")]
+
+
+def test_the_speakers_own_turn_is_marked_not_what_only_repeats_it(memory: Memory) -> None:
+    chat(memory, ("Sena", "I booked the dentist for Tuesday at 9."), ("Omar", "Noted, Tuesday at 9."),
+         ("Sena", "Sorry, not Tuesday, Thursday."))
+    assert [h.id for h in memory.search("When is the dentist?", k=2)] == ["c2", "c0"]
 
 
 def test_the_turn_that_has_the_value_may_be_some_turns_before(memory: Memory) -> None:

@@ -185,7 +185,11 @@ def test_the_attribute_that_a_question_asks_for(question: str, attribute: str) -
     ("What is Bilal's passport number?", ["송장 번호는 2024-8831이다"], False),
     ("What is Bilal's passport number?", ["Bilal's licence number is M1234567."], False),
     ("What is Bilal's passport number?", ["Bilal's room number is 212, his passport is M1234567."], True),
-    ("What is the safe combination?", ["The safe number is 4471."], True), ("내 여권 번호 뭐야?", ["송장 번호는 2024-8831이다"], False)])
+    ("What is the safe combination?", ["The safe number is 4471."], True), ("내 여권 번호 뭐야?", ["송장 번호는 2024-8831이다"], False),
+    ("What is Yusuf's phone number?", ["Elena is my landlady, her number is 0151 2233445.", "Yusuf works in Lyon."], False),
+    ("What is Elena's phone number?", ["Elena is my landlady, her number is 0151 2233445."], True),
+    ("What is Elena's phone number?", ["She is my landlady, her number is 0151 2233445."], True),
+    ("What is my salary?", ["I pay 45 euros a month for the gym."], False), ("What is my salary?", ["They pay 3,200 a month."], True)])
 def test_a_text_may_tell_an_attribute_unless_it_is_surely_of_another(question: str, texts: list[str], tells: bool) -> None:
     assert features.tells_attribute(texts, question, features.asked_attribute(question)) == tells
     assert features.tells_attribute(texts, question, features.asked_attribute(question), [""] * len(texts)) >= tells
