@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rlm.core.text import tokens
 from rlm.search.embedding.base import Kind, register_embedder
+from rlm.search.lexical.lexical_index import LexicalIndex
 from rlm.store.embedding_model import Calibration, Vectors, unit
 
 SUBJECTS = (("boat", "sail", "harbour", "sea", "배를", "바다"), ("cat", "kitten", "고양이"), ("garden", "tomato", "정원"),
@@ -29,3 +31,12 @@ class Toy:
 
 
 register_embedder("subjects", lambda rest, settings: Toy(f"subjects:{rest}" if rest else "toy"))
+
+
+def index_of(*texts: str) -> LexicalIndex:
+    "An index of a few texts."
+    index = LexicalIndex()
+    for text in texts:
+        index.add(tokens(text), {})
+    index.flush()
+    return index

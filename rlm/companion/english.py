@@ -421,7 +421,7 @@ def _change(subject: str, p: Predicate) -> Statement | None:
 
 
 def _by_another(clause: str, speaker: str, pronouns: bool) -> Statement | None:
-    """A statement of what somebody did to something that has a value, whoever it was: *Han moved the meeting to Wednesday*, *the landlord
+    """A statement that another changed a thing which has a value, or that it is over: *Han moved the meeting to Wednesday*, *the landlord
     put the rent up to 900*, *Zoe's cast came off*, *the doctor took Dad off statins*."""
     starts, plain, it = word_starts(clause), clause, "it" if pronouns else None
     while m := grammar().closer.search(plain, starts):

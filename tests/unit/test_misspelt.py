@@ -3,6 +3,7 @@ import json
 from pathlib import Path
 
 import pytest
+from toy import index_of
 
 from rlm import Memory
 from rlm.core.text import tokens
@@ -10,15 +11,6 @@ from rlm.search.lexical.lexical_index import LexicalIndex, is_misspelling
 
 LINES = [json.loads(line) for line in (Path(__file__).parents[1] / "data/misspelt.jsonl").read_text("utf-8").splitlines()]
 ASKED = [(q["misspelt"], q["right"], n) for n, line in enumerate(LINES) for q in line["asked"]]
-
-
-def index_of(*texts: str) -> LexicalIndex:
-    "An index of a few texts."
-    index = LexicalIndex()
-    for text in texts:
-        index.add(tokens(text), {})
-    index.flush()
-    return index
 
 
 def test_of_eighty_everyday_questions_with_a_misspelt_word_nearly_all_find_their_memory_first_by_words_alone() -> None:

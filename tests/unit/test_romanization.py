@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from toy import index_of
 
 from rlm import Memory
 from rlm.core.text import tokens
 from rlm.core.text.romanization import hangul_names, hangul_sounds, latin_names, latin_sounds, same_name
 from rlm.search.embedding.base import choose_embedder
-from rlm.search.lexical.lexical_index import LexicalIndex
 from rlm.search.query_features import asked_attribute, extract_query_features, tells_attribute
 
 LIFE = json.loads((Path(__file__).parents[1] / "data/names_across_scripts.jsonl").read_text("utf-8"))
@@ -74,15 +74,6 @@ def test_questions_in_the_other_script_find_their_memory_with_e5() -> None:
     pytest.importorskip("onnxruntime", reason="needs e5: pip install 'rlm[e5]'")
     first, three = asked(choose_embedder("e5"))
     assert first >= 30 and three >= 37  # of 43: 31 and 38; before 25 and 35
-
-
-def index_of(*texts: str) -> LexicalIndex:
-    "An index of a few texts."
-    index = LexicalIndex()
-    for text in texts:
-        index.add(tokens(text), {})
-    index.flush()
-    return index
 
 
 def test_a_name_is_looked_for_as_long_as_a_memory_has_it() -> None:
