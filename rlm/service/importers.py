@@ -609,14 +609,31 @@ def _link(memory: Memory, links: Iterable[tuple[str, Mapping[str, Any]]], stored
             memory.link(source, link["target"], link["relation"], link["weight"])
 
 
+def _of_user(found: Sequence[Foreign], user: str | None) -> list[Foreign]:
+    "The memories of one user of mem0. Raises `InvalidInput` where there are several and none is named, or one that is not there."
+    users = Counter(str(m.fields["extra"].get("user_id", "")) for m in found if isinstance(m, ForeignMemory))
+    told = ", ".join(f"{name or 'without a user'}: {count:,}" for name, count in users.most_common(10))
+    if user is None and len(users) > 1:
+        raise InvalidInput(f"The file holds memories of {len(users):,} users ({told}).",
+                           "Read one user into a namespace: --user NAME -n NAMESPACE, in Python user=NAME.")
+    if user is not None and user not in users:
+        raise InvalidInput(f"The file holds no memory of the user {user!r}.", f"Users: {told}.")
+    return [m for m in found if user is None or not isinstance(m, ForeignMemory) or m.fields["extra"].get("user_id", "") == user]
+
+
 def import_export(memory: Memory,         # memory that takes it
                   path: "str | Path",     # a file, a folder or a zip archive
                   format: str,            # a name of `READERS_OF`
                   progress: bool | None = None,  # show a bar; None: in a terminal
                   embed: bool = True,     # make vectors at the end, if there is a model; until then memories are found by their words
                   facts: bool = False,    # read what people say in conversations for facts, and propose them: `Memory.remember`
+                  user: str | None = None,  # mem0's `user_id` of the memories that are read; None: of all, where the file has one user
                   ) -> ForeignReport:
     "Read an export of another program into a store; a second time it adds nothing. Raises `InvalidInput`, `NotFound`, `StoreError`."
+    if user is not None and format != "mem0":
+        raise InvalidInput(f"An export of {format} names no users.", "Leave out --user, in Python user=.")
+    found: Iterable[Foreign] = read_export(path, format)
+    found = _of_user([*found], user) if format == "mem0" else found
     counts, refused = dict.fromkeys(_COUNTS, 0), dict[str, str]()
     waiting, storage, namespace = list[MemoryRecord](), memory.backend, memory.ctx.namespace
     links, stored = list[tuple[str, Mapping[str, Any]]](), set[str]()
@@ -644,7 +661,7 @@ def import_export(memory: Memory,         # memory that takes it
             counts["proposed"] += len(memory.companion.remember(said).proposed)
         waiting.clear()
     quiet = None if progress is None else not progress
-    for foreign in tqdm(read_export(path, format), f"importing from {format}", disable=quiet, leave=False):
+    for foreign in tqdm(found, f"importing from {format}", disable=quiet, leave=False):
         if isinstance(foreign, UnreadablePart):
             refused[foreign.place] = foreign.reason
             continue

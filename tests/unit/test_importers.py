@@ -407,6 +407,24 @@ def test_secrets_are_taken_out_and_a_blank_memory_is_told_of(tmp_path: Path) -> 
         assert report.added == 1 and list(report.refused) == ["mem0-b"] and "Bluefish" not in memory.list(k=1)[0].text
 
 
+def test_users_of_mem0_are_not_mixed(tmp_path: Path) -> None:
+    given = [{"id": "a", "memory": "Lives in Oslo", "user_id": "ann"}, {"id": "b", "memory": "부산에 산다", "user_id": "bo"}]
+    path, db = tmp_path / "m.json", str(tmp_path / "m.db")
+    path.write_text(json.dumps(given), encoding="utf-8")
+    with Memory(db, embedder="none") as memory:
+        with pytest.raises(InvalidInput, match=r"2 users \(ann: 1, bo: 1\)"):
+            import_export(memory, path, "mem0")
+        with pytest.raises(InvalidInput, match="no memory of the user 'cy'"):
+            import_export(memory, path, "mem0", user="cy")
+        assert not memory.list()
+    done = CliRunner().invoke(main, ["import", "mem0", str(path), "--user", "bo", "-n", "bo", "--db", db, "--later"])
+    assert done.exit_code == 0, done.output
+    with Memory(db, embedder="none", namespace="bo") as memory:
+        assert [m.text for m in memory.list()] == ["부산에 산다"]
+        with pytest.raises(InvalidInput, match="names no users"):
+            import_export(memory, files(tmp_path)["chatgpt"], "chatgpt", user="bo")
+
+
 def test_the_command_tells_what_it_did(tmp_path: Path) -> None:
     db, path = str(tmp_path / "m.db"), str(files(tmp_path)["chatgpt"])
     first = CliRunner().invoke(main, ["import", "chatgpt", path, "--db", db, "--later", "--json"])

@@ -91,10 +91,11 @@ def import_store(memory: Memory,     # an open store
 @click.argument("given", nargs=-1, required=True, metavar="[FORMAT] PATH")
 @click.option("--format", "named_format", type=click.Choice(list(READERS_OF)), help="The program that wrote it, if the file does not tell.")
 @click.option("--later", is_flag=True, help="Make no vectors now: `rlm serve`, `rlm mcp` or `rlm reembed --missing` makes them.")
+@click.option("--user", help="The user_id whose memories are read, of mem0's file with several users.")
 @click.option("--facts", is_flag=True, help="Read conversations for what people say of themselves, and propose it: `rlm review waiting`.")
 @with_memory(makes=True, named=True)
-def import_command(memory: Memory, given: tuple[str, ...], named_format: str | None, later: bool, facts: bool, as_json: bool,
-                   named: str | None) -> None:
+def import_command(memory: Memory, given: tuple[str, ...], named_format: str | None, later: bool, user: str | None, facts: bool,
+                   as_json: bool, named: str | None) -> None:
     """Read what another program remembers, or rlm itself: its export PATH.
 
     [FORMAT] PATH: a file, a folder or a zip archive as it was downloaded, and before it, or with --format, the program that wrote it. A
@@ -106,7 +107,7 @@ def import_command(memory: Memory, given: tuple[str, ...], named_format: str | N
     if format == "jsonl" and path.is_file() and is_store(path):
         import_store(memory, path, named, as_json)
         return
-    report = import_export(memory, path, format, embed=False, facts=facts)
+    report = import_export(memory, path, format, embed=False, facts=facts, user=user)
     if report.added and not later and memory.embeddings.model() is not None:
         click.echo(f"{report.added:,} memories are stored, and found by their words. Ctrl-C leaves what has no vector for later.", err=True)
         try:
