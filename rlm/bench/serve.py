@@ -32,11 +32,12 @@ ALONE = {"RLM_EMBEDDER": "none", "RLM_SERVE_RATE": "0", "OMP_NUM_THREADS": "1"}
 
 
 @contextmanager
-def server(folder: Path,  # with the store and the tokens
+def server(folder: Path,     # with the store and the tokens
+           workers: int = 1,  # processes that answer
            ) -> Iterator[int]:
-    "A server in a process of its own; its port."
+    "A server in processes of its own; its port."
     command = [sys.executable, "-c", "from rlm.service.cli import main; main()", "serve", "--port", "0", "--db", str(folder / "memory.db"),
-               "--token-file", str(folder / "tokens")]
+               "--token-file", str(folder / "tokens"), "--workers", str(workers)]
     env = {n: v for n, v in os.environ.items() if not n.startswith(("RLM_", "AIMEMORY_"))} | ALONE
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, encoding="utf-8", cwd=folder) as process:
         assert process.stdout is not None
@@ -170,6 +171,10 @@ def rows(clients: int,    # at once
             found = loaded(port, token, memories, clients, seconds, seed + 20_000)
             single = loaded(port, token, memories, 1, min(10.0, seconds), seed + 30_000)
             searches = loaded(port, token, memories, clients, seconds / 2, seed + 40_000, "search")
+        with server(folder, 2) as port:
+            loaded(port, token, memories, clients, min(3.0, seconds), seed + 50_000)
+            both = loaded(port, token, memories, clients, seconds / 2, seed + 60_000)
+            twice = loaded(port, token, memories, clients, seconds / 2, seed + 70_000, "search")
         took = found["took"]
         yield from (timing(f"{kind}, {clients} clients", took[kind]) for kind in MIX)
         yield timing("search, one client on a kept connection", single["took"]["search"])
@@ -180,10 +185,15 @@ def rows(clients: int,    # at once
         yield timing(f"search, {clients} clients, searches alone", alike)
         yield Row(f"searches answered, {clients} clients", "/s", digits(2 * len(alike) / seconds), n=len(alike), better="higher",
                   target=500)
-        errors = found["errors"] + single["errors"] + searches["errors"]
-        yield Row("errors", "", len(errors), n=every, target=0, note=", ".join(sorted(set(errors))[:5]))
+        yield timing(f"search, {clients} clients, searches alone, two processes", twice["took"]["search"])
+        yield Row(f"searches answered, {clients} clients, two processes", "/s", digits(2 * len(twice["took"]["search"]) / seconds),
+                  n=len(twice["took"]["search"]), better="higher", target=500)
+        together = sum(map(len, both["took"].values()))
+        yield Row("requests answered, two processes", "/s", digits(2 * together / seconds), n=together, better="higher")
+        errors = [e for each in (found, single, searches, both, twice) for e in each["errors"]]
+        yield Row("errors", "", len(errors), n=every + together, target=0, note=", ".join(sorted(set(errors))[:5]))
         with Memory(folder / "memory.db", embedder="none") as memory:
-            written = set(found["written"]) | set(single["written"])
+            written = {id for each in (found, single, both) for id in each["written"]}
             there = {r.id for r in memory.backend.get(sorted(written), "default")}
             yield Row("writes answered and not there", "", len(written - there), n=len(written), target=0)
             yield Row("complaints of rlm db check", "", len(memory.check()), target=0)

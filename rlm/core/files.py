@@ -227,8 +227,9 @@ def replace_file(path: "str | Path",      # a file; one that is there is replace
 
 # %% ../../nbs/10_core/10_files.ipynb #f11e10c1
 @contextmanager
-def file_lock(path: Path,  # a file that is about to be read and replaced
-              ) -> Iterator[None]:
+def file_lock(path: Path,         # a file that is about to be read and replaced
+              wait: bool = True,  # until another holder gives the lock back; False: not at all
+              ) -> Iterator[bool]: # whether the lock is held
     "Hold a lock on the file `.lock` beside a file, so that one process at a time changes it. Raises `StoreError`."
     try:
         read_path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -237,13 +238,17 @@ def file_lock(path: Path,  # a file that is about to be read and replaced
     except OSError as e:
         raise StoreError(f"The file {str(path)!r} can't be written ({e.strerror}).", "Check its folder.") from e
     with os.fdopen(handle, "r+b") as file:
-        if os.name == "nt":
-            import msvcrt
-            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined, unused-ignore]
-        else:
-            import fcntl
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield  # closing the file gives the lock back
+        held = True
+        try:
+            if os.name == "nt":
+                import msvcrt
+                msvcrt.locking(file.fileno(), msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
+            else:
+                import fcntl
+                fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
+            held = False
+        yield held  # closing the file gives the lock back
 
 # %% ../../nbs/10_core/10_files.ipynb #9bf59ba3
 MOST_CACHED = 64  # files of one kind in one folder; the oldest go first

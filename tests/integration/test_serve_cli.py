@@ -51,6 +51,21 @@ def test_it_starts_serves_and_stops_when_told_to(tmp_path: Path, how: signal.Sig
         assert memory.get("kept").text == "kept" and memory.check() == []
 
 
+def test_two_processes_serve_one_file(tmp_path: Path) -> None:
+    with program(tmp_path, "--workers", "2") as (process, url):
+        for n in range(12):  # a connection each, so that both processes have their turn
+            ticket = {"text": f"Yuna has the ticket number {n}.", "id": f"t{n}"}
+            assert httpx.post(f"{url}v1/memories", json=ticket, timeout=60).status_code == 201
+            found = httpx.post(f"{url}v1/memories:search", json={"query": f"ticket number {n}", "k": 1}, timeout=60).json()
+            assert found["hits"][0]["memory"]["id"] == f"t{n}", "what one process stored, the other finds"
+        process.terminate()
+        assert process.wait(60) == 0
+    with Memory(tmp_path / ".rlm" / "memory.db") as memory:
+        assert memory.stats()["memories"] == 12 and memory.check() == []
+    with program(tmp_path, "--workers", "2", "--db", ":memory:") as (process, url):
+        assert process.wait(60) and process.stderr is not None and "one process" in process.stderr.read() and not url
+
+
 def test_who_has_read_where_it_is_can_stop_it_at_once(tmp_path: Path) -> None:
     code = """
         import sys, time, uvicorn

@@ -238,6 +238,29 @@ def test_two_processes_worth_of_workers_on_one_file_agree(tmp_path: Path) -> Non
         assert not missing(one) and not one.check()
 
 
+def test_what_an_earlier_process_left_is_embedded_by_one_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    Memory(path, embedder="none").write(LINES[0])
+    code = f"""
+import sys, time
+from rlm import Memory
+with Memory({str(path)!r}, embedder="none").backend.db.lease("embedding") as mine:
+    print(mine, flush=True)
+    time.sleep(60)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None and other.stdout.readline() == "True\n"
+        with Memory(path, embedder=Toy(), embedding="later") as memory:
+            with memory.backend.db.lease("embedding") as mine, memory.backend.db.lease("sleep default") as sleeps:
+                assert (mine, sleeps) == (False, True)
+            memory.embeddings.resume()
+            assert not memory.embeddings.worker.wait(.2) and missing(memory)
+            other.kill()  # gives its lock back
+            assert memory.embeddings.worker.wait(20) and not missing(memory)
+    with Memory(path, read_only=True, embedder="none") as memory, memory.backend.db.lease("embedding") as mine:
+        assert mine, "nothing is done where nothing is written"
+
+
 def test_a_server_embeds_later_and_shows_it_in_its_metrics(tmp_path: Path) -> None:
     pool = MemoryPool(load_settings(db_path=tmp_path / "m.db", environment={}), embedder=Toy())
     metrics = Metrics(pool.counters, pool.embedding_worker)

@@ -18,7 +18,7 @@ from rlm.service.http.tokens import RIGHTS, Token, TokenFile, TokenUses, read_ex
 @click.option("--host", help="A name or an address. Default: the setting serve_host, which is this machine alone.")
 @click.option("--port", type=int, help="0: any that is free. Default: the setting serve_port, 8377.")
 @click.option("--token-file", type=click.Path(path_type=Path), help="Who may call. Default: the setting token_file, if it is there.")
-@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes that answer; a store in PostgreSQL.")
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes that answer.")
 @click.option("--metrics-prefix", help="rlm, or greeum: eight figures under that name too. Default: the setting.")
 @click.option("--traces", help="Spans of OpenTelemetry: off, console, otlp. Default: the setting traces.")
 @store_options

@@ -29,7 +29,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ...core.compiled import prepare
 from ...core.errors import RlmError, SettingsError
-from ...core.files import hidden_password, read_path, server_url
+from ...core.files import hidden_password, read_path
 from ...core.settings import Settings
 from ...core.text import clip
 from .app import guarded_application
@@ -285,11 +285,11 @@ def _application_of(settings: Settings,          # settings of the server
 
 def serve(settings: Settings,          # where, what, for whom
           config: Path | None = None,  # the settings file that was named
-          workers: int = 1,            # processes that answer; more than one for a store in a server
+          workers: int = 1,            # processes that answer
           ) -> None:
     "Serve until told to stop. Raises `SettingsError`, and what the store raises."
-    if workers > 1 and server_url(settings.db_path) is None:
-        raise SettingsError(f"A file is served by one process, not by {workers}.", "Leave --workers out, or keep the store in PostgreSQL.")
+    if workers > 1 and str(settings.db_path) == ":memory:":
+        raise SettingsError(f"A store in memory is of one process, not of {workers}.", "Leave --workers out, or keep the store in a file.")
     if workers == 1:
         app = _application_of(settings, config)
         with listening(settings.serve_host, settings.serve_port) as here:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ...core.errors import NotFound, StoreBusy, StoreCorrupt, StoreError, StoreForeign, StoreNewer, StoreReadOnly
-from ...core.files import read_path, written
+from ...core.files import file_lock, read_path, written
 from ..protocols import Question
 from .connection import MEMORY_PATH, NO_MORE_FILES, ConnectionPool, PooledConnection, begin_reading, begin_writing
 from .connection import connect, explained, half_done_error, savepoint, too_many_files
@@ -269,8 +269,9 @@ class SQLiteDatabase:
     def lease(self,
               task: str,  # name of a piece of background work
               ) -> AbstractContextManager[bool]:
-        "Return True as the value of a block: a file is served by one process, whose threads share the work."
-        return nullcontext(True)
+        """Hold a piece of background work until the end of the block; False: another process has it. The lock is on a file beside the
+        store, and ends with the process. Raises `StoreError`."""
+        return nullcontext(True) if self.in_memory or self.read_only else file_lock(Path(f"{self.path}-{task.split()[0]}"), wait=False)
 
     def close(self) -> None:
         "Close every connection; a write that is under way is waited for."
