@@ -84,6 +84,8 @@ export interface Hit {
   relevance?: number | null;
   /** What is no longer true of the memory, with what holds now, or the later memory that may have taken its place; without it, nothing. */
   past?: string;
+  /** Ids of older memories that were written singly with the same text, newest first; without it, none. */
+  duplicates?: Array<string>;
   /** Column, cue or similarity, and its share of the score. */
   parts: Record<string, number>;
   /** Word of the question, and its share of the score. */

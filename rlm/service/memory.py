@@ -340,8 +340,9 @@ class Memory:
         """Store one memory, and return it. Raises `InvalidInput`, `StoreError`; then nothing was stored.
 
         Each call stores a memory of its own, also of words that are stored already: to look for those takes a search of a store that has
-        just changed, which costs many times a write. The command line, REST, MCP and the hook do look; in Python, first ask
-        `same_again(memory, text, {})` of `rlm.service.capture`, which returns the memory that is known, or None.
+        just changed, which costs many times a write. A search shows them as one hit and names the others (`hit.duplicates`). The command
+        line, REST, MCP and the hook do look; in Python, first ask `same_again(memory, text, {})` of `rlm.service.capture`, which returns
+        the memory that is known, or None.
 
         `fields`: id, title, summary, kind (block, rule or strategy), category, tags, session, speaker, role, turn, reply_to (an id),
         valid_from and valid_to (times), confidence (0 to 1), status, pinned, immutable, source_type, provenance, scope, formal, success,

@@ -52,7 +52,7 @@ def hit_of(given: Mapping[str, Any],  # a hit as the server sends it
     "Return the hit that a server sent: what a search of the store itself would have returned."
     layer = "" if given["layer"] == source else given["layer"]
     return Hit(given["rank"], given["score"], record_of(given["memory"]), given["shares"], layer, given.get("hops"), tuple(given["path"]),
-               given.get("relevance"))
+               given.get("relevance"), given.get("past", ""), duplicates=tuple(given.get("duplicates", ())))
 
 
 def turn_bodies(turns: Iterable[Any],  # turns of a conversation: mappings, texts, or (speaker, text)

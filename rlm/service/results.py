@@ -53,6 +53,7 @@ class Hit:
     relevance: float | None = None  # probability that it answers the question; None: not known, such as for full text
     past: str = ""  # what is no longer true of it, with what holds now, or the later memory that may have taken its place
     recalled: Callable[[], Mapping[str, Any]] | None = field(default=None, repr=False, compare=False)  # what attention tells of it
+    duplicates: tuple[str, ...] = ()  # ids of older memories that were written singly with the same text, newest first
 
     def __getitem__(self,
                     key: str,  # block_index, content, keywords; of a recalled memory also similarity_score, final_score and the like
@@ -83,8 +84,9 @@ class Hit:
     def passage_line(self,
                      width: int,  # longest passage shown, in characters
                      ) -> str:
-        "Return the passage on one line, with what is no longer true of the memory."
-        return clip(self.passage.text, width) + (f" ({self.past})" if self.past else "")
+        "Return the passage on one line, with what is no longer true of the memory, and how often it was written."
+        written = f" (written {1 + len(self.duplicates)} times)" if self.duplicates else ""
+        return clip(self.passage.text, width) + (f" ({self.past})" if self.past else "") + written
 
     def as_dict(self) -> dict[str, Any]:
         "Return for JSON: rank, score, its parts by column and by term, the passage, and the memory."
@@ -93,6 +95,7 @@ class Hit:
                 "terms": {t: sum(p.values()) for t, p in self.parts.items()},
                 "passage": {"text": passage.text, "start": passage.start, "end": passage.end},
                 "memory": memory_dict(self.memory), **({"past": self.past} if self.past else {}),
+                **({"duplicates": list(self.duplicates)} if self.duplicates else {}),
                 **({"layer": self.layer} if self.layer else {}),
                 **({"hops": self.hops, "path": list(self.path)} if self.hops is not None else {})}
 
@@ -311,6 +314,7 @@ class Explanation:
     refused: float | None = None  # relevance of the best memory, where it is below the floor and a search returns nothing
     past: str = ""  # what is no longer true of it, with what holds now
     names: Mapping[str, Sequence[str]] = field(default_factory=dict)  # name of the question → what was looked for, too, in the other script
+    shown_as: str = ""  # id of the newer memory with the same text that is the one hit for both; empty: it is a hit of its own
 
     @property
     def score(self) -> float:
@@ -333,6 +337,7 @@ class Explanation:
         found = f"Found {place}, score {self.score:.3g}."
         if self.refused is not None:
             found = f"Not shown: {found[0].lower()}{found[1:-1]}, but {_too_unlikely(self.refused)}."
+        found += f" Shown as {self.shown_as}, a newer memory with the same text." if self.shown_as else ""
         found += f" ({self.past})" if self.past else ""
         found += "".join(f" (later: {clip(text, 60)})" for text in self.later)
         found += "".join(f" No memory has “{term}”: “{other}” was looked for, too." for term, other in self.spellings.items())

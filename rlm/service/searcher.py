@@ -18,9 +18,11 @@ import numpy as np
 
 from ..companion.composer import ended_statements
 from ..companion.policy import answers_nothing, only_asks
+from ..companion.supersession import is_kept_as_given
 from ..companion.statement import normal_value
 from ..companion.fact_extraction import asked_facts
 from ..core.errors import InvalidInput, ModelMismatch
+from ..core.guard import trust_of
 from ..core.settings import cosines, reaches
 from ..core.text import clip, tokens, valid_text
 from ..recall.anchoring import AnchoredSearcher
@@ -216,6 +218,28 @@ def _reply_first(found: list[ExplainedHit],  # hits of which the first only asks
     return [reply._replace(score=reply.score + add, shares={**reply.shares, "(session)": {"session": session + add}}), *others]
 
 
+def merge_duplicates(found: list[ExplainedHit],  # hits, best first
+                     ) -> list[ExplainedHit]:
+    """Return the hits with one for memories that were written singly with the same text: the newest, in the place of the best. Turns of a
+    conversation, items of a program, and what differs in title, speaker, end, trust or what is past of it are hits of their own."""
+    if len({h.record.text for h in found}) == len(found):
+        return found
+    same = dict[tuple[Any, ...], list[ExplainedHit]]()
+    for n, h in enumerate(found):
+        r = h.record
+        alone = r.session is not None or r.kind != "block" or is_kept_as_given(r)
+        key = (n,) if alone else (r.text, r.title, r.speaker, r.role, r.valid_to, trust_of(r.provenance), h.past)
+        same.setdefault(key, []).append(h)
+    return [_newest(hits) if len(hits) > 1 else hits[0] for hits in same.values()]
+
+
+def _newest(hits: list[ExplainedHit]) -> ExplainedHit:
+    "The newest of equal memories with the score of the best, and the ids of the others."
+    ordered = sorted(hits, key=lambda h: (h.record.valid_from, h.record.seq), reverse=True)
+    ids, best = [id for h in ordered for id in (h.record.id, *h.duplicates)], hits[0]
+    return ordered[0]._replace(score=best.score, shares=best.shares, relevance=best.relevance, duplicates=tuple(ids[1:]))
+
+
 OVER = 0.03  # share of its relevance that a memory keeps after what corrects it: of 229 labelled pairs without a contradiction, 2 ended
 
 # %% ../../nbs/90_service/05_searcher.ipynb #c83dbed3
@@ -259,9 +283,10 @@ class MemorySearcher:
             return SearchResults(request.text, request.filters, self.search_past(request, k), source="history")
         if (found := self._search_index(request, k)) is None:
             return SearchResults(request.text, request.filters, self.full_text(request, k), source="full text")
-        found = self._known_first(request, self._reply_first(request, self._without_acknowledgements(request, found, k), k))[:k]
+        found = self._known_first(request, self._reply_first(request, self._without_acknowledgements(request, found, k), k))
+        found = merge_duplicates(found)[:k]
         hits = tuple(make_hit({"rank": n, "score": h.score, "memory": h.record, "parts": h.shares, "relevance": h.relevance,
-                               "past": h.past}) for n, h in enumerate(found, start=1))
+                               "past": h.past, "duplicates": h.duplicates}) for n, h in enumerate(found, start=1))
         kept, refused = _cut_irrelevant(hits, least, found[0].floor if found else 0.0)
         return SearchResults(request.text, request.filters, kept, ranked_by=self.index.scorer.trained_on, refused=refused,
                              waiting=self.waiting)
@@ -299,18 +324,18 @@ class MemorySearcher:
         at = past_moment(request.text, self.ctx.clock.now()) if asked else None
         if not asked or request.filters.valid_at is not None or (at is None and asks_before(request.text)):
             return found
-        there = {h.record.seq: h for h in found}
+        there = {h.record.seq: h.record for h in found}
         known = None if self.index.scorer.trained_on else BY_WORDS.probability(1.0, 0.0, 0.0, self.index.lexical.documents)
-        for record in reversed(stating_facts(self.ctx, asked, _KNOWN, {seq: h.record for seq, h in there.items()}, at)):
+        for record in reversed(stating_facts(self.ctx, asked, _KNOWN, there, at)):
             if found and found[0].record.valid_from > record.valid_from and f"({UPDATE})" in found[0].shares:
                 continue  # another has its place already
-            if (old := there.get(record.seq)) is None:
+            if (old := next((h for h in found if record.id in (h.record.id, *h.duplicates)), None)) is None:
                 if not self.storage.memories.passes(record.id, self.namespace, request.filters):
                     continue
                 old = ExplainedHit(record, 0.0, {})
             if not found:
                 found = [ExplainedHit(record, _STATED, {f"({NOW})": {NOW: _STATED}}, known)]
-            if found[0].record.seq == record.seq:
+            if found[0] is old or found[0].record.seq == record.seq:
                 continue
             add, relevant = found[0].score + 2 * SCORE_EPSILON - old.score, [r for h in (old, found[0]) if (r := h.relevance) is not None]
             floor = found[0].floor if found[0].floor or known is None else known  # by words alone it counts as holding every word
@@ -350,6 +375,16 @@ class MemorySearcher:
         return ExplainedHit(record, 0.0, {}) if record is not None and passes else None
 
     def _search_index(self, request: SearchRequest, k: int) -> list[ExplainedHit] | None:
+        "Return what the index finds, memories of the same text as one, and more in the places that these leave; None: it is being built."
+        wanted = k + 1  # the next one may have the text of the last
+        while (found := self._rank_index(request, wanted)) is not None:
+            distinct = merge_duplicates(found)
+            if len(distinct) == len(found) or len(distinct) > k or len(found) < wanted or wanted > _RANKED:
+                return distinct[:k]
+            wanted *= 4
+        return None
+
+    def _rank_index(self, request: SearchRequest, k: int) -> list[ExplainedHit] | None:
         "Return what the index finds, in one snapshot, unless another model's vectors are there than it knew of; None: it is being built."
         known, asked = self.index.semantic.stamp, request
         if known and self.ctx.embeddings.loaded_model in (None, known.model):
@@ -442,18 +477,21 @@ class MemorySearcher:
                           if e.relation == LATER and e.src == memory.id and e.weight >= LIKELY]
                 later = tuple(r.text for r in self.storage.get(linked, self.namespace))
                 told = ended_of(self.ctx, [memory]).get(memory.id, "")
+        shown_as = ""
         moved = told or self.storage.facts.ended_by([memory.seq])  # a correction stands before what it corrects
         states = not past and bool(moved or asked_facts(request.text))  # what states the fact that is asked for is before all others
         if states or not (past or held or not parts):
             there = self.search(request, min(rank or self.ctx.settings.search_k, _RANKED) + _KNOWN)
             refused = None if held else there.refused
-            if shown := next((h for h in there if h.id == memory.id), None):
+            if shown := next((h for h in there if memory.id in (h.id, *h.duplicates)), None):
+                shown_as = shown.id if shown.id != memory.id else ""
                 rank, parts = shown.rank, shown.parts if states or shown.rank != rank else parts
             elif rank and there and answers_nothing(memory.text, memory.role):
                 rank, held = None, ("answers nothing",)
         scale = self.explainer.evidence_scale(parts)
         ended = self.reader.ended_by(id) if held == ("expired",) else None
-        return Explanation(request.text, memory, rank, parts, frequencies, held, scale, later, spellings, ended, refused, told, names)
+        return Explanation(request.text, memory, rank, parts, frequencies, held, scale, later, spellings, ended, refused, told, names,
+                           shown_as)
 
     def _statistics(self, request: SearchRequest) -> tuple[list[str], TermStatistics, Weights]:
         "Return terms, frequencies and weights for full text. In the past, what was said next to a memory is no part of it."

@@ -549,7 +549,7 @@ def test_explain_says_archived_and_expired(memory: Memory, clock: ManualClock) -
 
 
 def test_results_are_the_same_every_time_and_ties_go_by_id(memory: Memory) -> None:
-    memory.write_many([{"text": "same words", "id": i} for i in ("c", "a", "d", "b")])
+    memory.write_many([{"text": "same words", "id": i, "provenance": {"facts": False}} for i in ("c", "a", "d", "b")])
     assert [[h.id for h in memory.search("same words")] for _ in range(3)] == [["a", "b", "c", "d"]] * 3
     assert [h.id for h in memory.search("words same", k=2)] == ["a", "b"]
     assert [m.id for m in memory.recent()] == ["b", "d", "a", "c"]
@@ -932,7 +932,8 @@ def test_of_many_equal_memories_only_those_that_are_returned_are_read(how: dict[
         read.append(len(seqs))
         return table(self, seqs)
     with Memory(":memory:", embedder="none") as memory:
-        memory.write_many([{"text": "The same old note.", "id": f"m{(i * 7) % 500:03}"} for i in range(500)])
+        kept = {"text": "The same old note.", "provenance": {"facts": False}}  # items of a program, of which each is a hit
+        memory.write_many([kept | {"id": f"m{(i * 7) % 500:03}"} for i in range(500)])
         memory.write("A new note.", id="z")
         monkeypatch.setattr(MemoryTable, "records_with_ends", counted)
         hits = memory.search("new note", 4, **how)
