@@ -12,6 +12,8 @@ WANTED = {  # schema of the OpenAPI page → name of the type
     "RecallOut": "RecallResults", "ConversationPageOut": "ConversationPage", "AppliedOut": "RulesAnswer", "ReviewOut": "Review",
     "RejectionOut": "Rejection", "AuditOut": "Audit", "TimelineItem": "Moment", "PassedOverOut": "PassedOver", "ProblemOut": "Problem"}
 
+TIMES = ("valid_from", "valid_to", "since", "until", "valid_at", "as_of", "time", "created_at")  # fields of requests
+
 
 def page() -> dict[str, Any]:
     "Return the OpenAPI page of the server."
@@ -48,19 +50,25 @@ def ts_type(schema: dict[str, Any],  # JSON schema of a value
 
 def interface(name: str,               # name of the type
               schema: dict[str, Any],  # JSON schema of an object
+              is_sent: bool = False,   # is it of a request? Its times may be of the class Date
               ) -> str:
     "Return an object's schema as an interface. What the server may leave out is optional."
     required, lines = schema.get("required", ()), list[str]()
     for field, about in schema.get("properties", {}).items():
         said = f"  /** {about['description'].rstrip('.')}. */\n" if about.get("description") else ""
-        lines.append(f"{said}  {field}{'' if field in required else '?'}: {ts_type(about)};\n")
-    return f"/** {schema.get('description', name).splitlines()[0]} */\nexport interface {name} {{\n{''.join(lines)}}}\n"
+        kind = ts_type(about).replace("string", "string | Date") if is_sent and field in TIMES else ts_type(about)
+        lines.append(f"{said}  {field}{'' if field in required else '?'}: {kind};\n")
+    head = f"/** {schema.get('description', name).splitlines()[0]} */\nexport "
+    if ways := [" & ".join(f"{{ {field}: {ts_type(schema['properties'][field])} }}" for field in way["required"])
+                for way in schema.get("oneOf", ())]:  # a field that has two names
+        return f"{head}type {name} = ({' | '.join(ways)}) & {{\n{''.join(lines)}}};\n"
+    return f"{head}interface {name} {{\n{''.join(lines)}}}\n"
 
 
 def types(schemas: dict[str, Any],  # component schemas of the OpenAPI page
           ) -> str:
     "Return the file of types."
-    made = [interface(name, schemas[schema]) for schema, name in WANTED.items()]
+    made = [interface(name, schemas[schema], schema.endswith(("Body", "Fields"))) for schema, name in WANTED.items()]
     return "// Made from the server's OpenAPI page by tools/ts_client.py; not edited by hand.\n\n" + "\n".join(made)
 
 

@@ -35,6 +35,16 @@ export interface SearchOptions extends Filters {
   minScore?: number;
 }
 
+export interface ContextOptions {
+  tokens?: number;
+  /** A conversation whose turns the prompt holds already: they are left out. */
+  apartFrom?: string;
+  /** Relevance that a memory must have, 0 to 1, where it is known. */
+  least?: number;
+  /** What is known of the situation, for the rules. */
+  facts?: Record<string, boolean | number | string | null>;
+}
+
 export interface Link {
   src: string;
   dst: string;
@@ -56,13 +66,13 @@ export declare class RemoteMemory {
   /** What is worth keeping of a conversation is noted, as candidates that wait for a person; for the rest the answer says why not. */
   remember(turns: Array<string | Turn>, options?: { useModel?: boolean }):
     Promise<{ proposed: Memory[]; passedOver: PassedOver[]; model: string | null }>;
-  get(id: string, options?: { asOf?: string }): Promise<Memory>;
+  get(id: string, options?: { asOf?: string | Date }): Promise<Memory>;
   list(options?: Filters & { k?: number; cursor?: string }): Promise<MemoryPage>;
   search(query: string, options?: SearchOptions): Promise<SearchResults>;
   /** A search of what is in mind, and of the rest where that is not enough. It moves attention, and needs the right to write. */
   recall(query: string, options?: Filters & { k?: number }): Promise<RecallResults>;
   /** A block for a prompt within a budget of tokens. */
-  context(query: string, options?: { tokens?: number }): Promise<ContextBlock>;
+  context(query: string, options?: ContextOptions): Promise<ContextBlock>;
   update(id: string, changes: MemoryChanges, options?: { ifVersion?: number }): Promise<Memory>;
   /** The number of memories taken out of the present, or out of the file. */
   delete(id: string, options?: { erase?: boolean; ifVersion?: number }): Promise<number>;
@@ -82,9 +92,9 @@ export declare class RemoteMemory {
   /** A person rejects a memory: it is deleted, and not remembered again. */
   reject(id: string, options?: { reason?: string }): Promise<Rejection>;
   /** What was believed at a moment, and what was served by then. */
-  audit(options?: { when?: string; query?: string; id?: string; k?: number }): Promise<Audit>;
+  audit(options?: { when?: string | Date; query?: string; id?: string; k?: number }): Promise<Audit>;
   /** What was said, latest first. */
-  timeline(options?: { k?: number; since?: string; until?: string; session?: string; speaker?: string; tag?: string }): Promise<Moment[]>;
+  timeline(options?: { k?: number; since?: string | Date; until?: string | Date; session?: string; speaker?: string; tag?: string }): Promise<Moment[]>;
   stats(): Promise<Stats>;
   namespaces(): Promise<string[]>;
 }

@@ -44,26 +44,30 @@ export class MemoryError extends Error {
   }
 }
 
-/** A namespace behind `rlm serve`. It holds no connection open. */
+/** A namespace behind `rlm serve`. It holds no connection open. Options that a verb does not know are sent too: the server refuses them. */
 export class RemoteMemory {
   #headers;
 
-  constructor(url, { token, namespace, timeoutMs = 30_000, insecure = false, fetch: asked = globalThis.fetch } = {}) {
+  constructor(url, { token, namespace, timeoutMs = 30_000, insecure = false, fetch: asked = globalThis.fetch, ...other } = {}) {
+    for (const name in other) throw new MemoryError(`There is no option ${name}.`, 0, "Known: token, namespace, timeoutMs, insecure, fetch.");
     const at = new URL(url);
     if (!["http:", "https:"].includes(at.protocol)) throw new MemoryError(`${url} is not the address of a server.`, 0);
+    token = token?.trim();
+    if (token && !/^[!-~]+$/.test(token))
+      throw new MemoryError("The token holds what no token of `rlm tokens add` holds.", 0, "Give one alone, as that command printed it.");
     if (token && at.protocol === "http:" && !LOOPBACK.has(at.hostname) && !insecure)
       throw new MemoryError(`The token would go to ${at.hostname} unencrypted.`, 0, "Use https, or say insecure: true.");
     this.url = url.replace(/\/+$/, "");
     this.timeoutMs = timeoutMs;
     this.insecure = insecure;
     this.fetch = asked;
-    this.#headers = { Accept: "application/json", ...(token && { Authorization: `Bearer ${token}` }), ...(namespace && { "Rlm-Namespace": namespace }) };
+    this.#headers = { Accept: "application/json", ...(token && { Authorization: `Bearer ${token}` }), ...(namespace && inside(namespace)) };
   }
 
   /** The memory of another namespace that the token opens. */
   namespace(name) {
     const other = new RemoteMemory(this.url, { timeoutMs: this.timeoutMs, insecure: this.insecure, fetch: this.fetch });
-    other.#headers = { ...this.#headers, "Rlm-Namespace": name };
+    other.#headers = { ...this.#headers, ...inside(name) };
     return other;
   }
 
@@ -78,25 +82,25 @@ export class RemoteMemory {
     return answer.split("\n").filter(Boolean).map((line) => JSON.parse(line));
   }
 
-  async addConversation(turns, { session, tags = [] } = {}) {
+  async addConversation(turns, { session, tags = [], ...other } = {}) {
     const given = turns.map((turn) => (typeof turn === "string" ? { text: turn } : turn));
-    return (await this.#ask("addConversation", { body: { turns: given, tags, ...(session && { session }) } })).items;
+    return (await this.#ask("addConversation", { body: { turns: given, tags, ...(session && { session }), ...other } })).items;
   }
 
   /** The last turns of a conversation, and a cursor for those before. */
-  conversation(session, { k = 100, cursor } = {}) {
-    return this.#ask("conversation", { at: { session }, query: { k, cursor } });
+  conversation(session, { k = 100, cursor, ...other } = {}) {
+    return this.#ask("conversation", { at: { session }, query: { k, cursor, ...other } });
   }
 
   /** What is worth keeping of a conversation is noted, as candidates; for the rest the answer says why not. */
-  async remember(turns, { useModel = false } = {}) {
+  async remember(turns, { useModel = false, ...other } = {}) {
     const given = turns.map((turn) => (typeof turn === "string" ? { text: turn } : turn));
-    const { proposed, passed_over: passedOver, model } = await this.#ask("remember", { body: { turns: given, use_model: useModel } });
+    const { proposed, passed_over: passedOver, model } = await this.#ask("remember", { body: { turns: given, use_model: useModel, ...other } });
     return { proposed, passedOver, model };
   }
 
-  get(id, { asOf } = {}) {
-    return this.#ask("get", { at: { id }, query: { as_of: asOf } });
+  get(id, { asOf, ...other } = {}) {
+    return this.#ask("get", { at: { id }, query: { as_of: asOf, ...other } });
   }
 
   list({ k = 10, cursor, tags, ...filters } = {}) {
@@ -112,16 +116,16 @@ export class RemoteMemory {
     return this.#ask("recall", { body: { query, k, filters } });
   }
 
-  context(query, { tokens = 1024 } = {}) {
-    return this.#ask("context", { body: { query, tokens } });
+  context(query, { tokens = 1024, apartFrom, ...other } = {}) {
+    return this.#ask("context", { body: { query, tokens, apart_from: apartFrom, ...other } });
   }
 
-  update(id, changes, { ifVersion } = {}) {
-    return this.#ask("update", { at: { id }, body: changes, headers: match(ifVersion) });
+  update(id, changes, { ifVersion, ...other } = {}) {
+    return this.#ask("update", { at: { id }, body: changes, query: other, headers: match(ifVersion) });
   }
 
-  async delete(id, { erase = false, ifVersion } = {}) {
-    const answer = await this.#ask("delete", { at: { id }, query: { erase: erase || undefined }, headers: match(ifVersion) });
+  async delete(id, { erase = false, ifVersion, ...other } = {}) {
+    const answer = await this.#ask("delete", { at: { id }, query: { erase: erase || undefined, ...other }, headers: match(ifVersion) });
     return erase ? answer.erased : answer.deleted;
   }
 
@@ -137,20 +141,20 @@ export class RemoteMemory {
     return this.#ask("explain", { at: { id }, body: { query, filters } });
   }
 
-  async link(src, dst, { relation = "related", weight = 1 } = {}) {
-    await this.#ask("link", { at: { id: src }, body: { target: dst, relation, weight } });
+  async link(src, dst, { relation = "related", weight = 1, ...other } = {}) {
+    await this.#ask("link", { at: { id: src }, body: { target: dst, relation, weight, ...other } });
   }
 
-  async unlink(src, dst, { relation } = {}) {
-    return (await this.#ask("unlink", { at: { id: src, target: dst }, query: { relation } })).removed;
+  async unlink(src, dst, { relation, ...other } = {}) {
+    return (await this.#ask("unlink", { at: { id: src, target: dst }, query: { relation, ...other } })).removed;
   }
 
   async links(id) {
     return (await this.#ask("links", { at: { id } })).items;
   }
 
-  async feedback(id, { helped = 0, failed = 0, used = 1, query } = {}) {
-    await this.#ask("feedback", { at: { id }, body: { helped, failed, used, query } });
+  async feedback(id, { helped = 0, failed = 0, used = 1, query, ...other } = {}) {
+    await this.#ask("feedback", { at: { id }, body: { helped, failed, used, query, ...other } });
   }
 
   /** What the rules of a person say in a situation. */
@@ -164,18 +168,18 @@ export class RemoteMemory {
   }
 
   /** A person confirms a memory, in other words if they say so. */
-  accept(id, { text } = {}) {
-    return this.#ask("accept", { body: { id, ...(text && { text }) } });
+  accept(id, { text, ...other } = {}) {
+    return this.#ask("accept", { body: { id, ...(text && { text }), ...other } });
   }
 
   /** A person rejects a memory: it is deleted, and not remembered again. */
-  reject(id, { reason } = {}) {
-    return this.#ask("reject", { body: { id, ...(reason && { reason }) } });
+  reject(id, { reason, ...other } = {}) {
+    return this.#ask("reject", { body: { id, ...(reason && { reason }), ...other } });
   }
 
   /** What was believed at a moment, and what was served by then. */
-  audit({ when, query, id, k } = {}) {
-    return this.#ask("audit", { query: { when, query, id, k } });
+  audit(options = {}) {
+    return this.#ask("audit", { query: options });
   }
 
   /** What was said, latest first. */
@@ -201,7 +205,7 @@ export class RemoteMemory {
     const path = place.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(at[name]));
     const asked = new URLSearchParams();
     for (const [name, value] of Object.entries(query))
-      for (const one of [value].flat()) if (one !== undefined && one !== null) asked.append(name, String(one));
+      for (const one of [value].flat()) if (one !== undefined && one !== null) asked.append(name, one instanceof Date ? one.toISOString() : String(one));
     const where = this.url + path + (asked.size ?? String(asked).length ? `?${asked}` : "");
     let answer, text;
     try {
@@ -219,8 +223,11 @@ export class RemoteMemory {
     } catch {
       problem = {}; // an answer of something between here and there
     }
-    throw new MemoryError(problem.detail ?? problem.title ?? `The server answered with status ${answer.status}.`, answer.status, problem.hint, problem);
+    throw new MemoryError(problem.detail ?? problem.title ?? `The server answered with status ${answer.status}.`, answer.status,
+      problem.hint ?? problem.errors?.map(({ where, what }) => (where ? `${where}: ${what}` : what)).join(" "), problem);
   }
 }
 
+// A header holds no Korean; the server reads percent-encoded names.
+const inside = (namespace) => ({ "Rlm-Namespace": encodeURIComponent(namespace) });
 const match = (version) => (version === undefined ? {} : { "If-Match": `"${version}"` });

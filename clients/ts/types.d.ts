@@ -201,9 +201,9 @@ export interface MemoryFields {
   /** The id of the memory it answers. */
   reply_to?: string | null;
   /** When it was said or became true; without it, now. */
-  valid_from?: string | null;
+  valid_from?: string | Date | null;
   /** When it stops being true. */
-  valid_to?: string | null;
+  valid_to?: string | Date | null;
   /** Never forgotten. */
   pinned?: boolean;
   /** Whatever else the caller keeps with it: a JSON object of at most 65,536 characters. */
@@ -229,9 +229,9 @@ export interface MemoryChanges {
   /** hot, ltm, held or archived. */
   status?: "hot" | "ltm" | "held" | "archived";
   /** When it was said or became true. */
-  valid_from?: string;
+  valid_from?: string | Date;
   /** When it stops being true. */
-  valid_to?: string | null;
+  valid_to?: string | Date | null;
   /** Never forgotten. */
   pinned?: boolean;
   /** All of `extra` from now on: it is replaced as a whole. */
@@ -257,25 +257,25 @@ export interface Filters {
   /** Only said in this role. */
   role?: string | null;
   /** Only what was said, or became true, from this time on. */
-  since?: string | null;
+  since?: string | Date | null;
   /** Only what was said, or became true, before this time. */
-  until?: string | null;
+  until?: string | Date | null;
   /** Only what was true in the world at this time. */
-  valid_at?: string | null;
+  valid_at?: string | Date | null;
   /** As the store knew it at this time, superseded and deleted versions included. */
-  as_of?: string | null;
+  as_of?: string | Date | null;
 }
 
-/** A turn of a conversation. The names of chat logs, `content`, `name` and `time`, are read too. */
-export interface Turn {
-  /** The words; `content` is another name of it. */
-  text: string;
-  /** Who said it, by name; `name` is another name of it. */
+/** A turn of a conversation. The names of chat logs, such as `content` and `created_at`, are read too. */
+export type Turn = ({ text: string } | { content: string }) & {
+  /** The words. */
+  text?: string;
+  /** Who said it, by name. */
   speaker?: string | null;
   /** In which role: user, assistant, tool …. */
   role?: string | null;
-  /** When it was said; `time` is another name of it. */
-  valid_from?: string | null;
+  /** When it was said. */
+  valid_from?: string | Date | null;
   /** An id of your own; without it, a fresh one is made. */
   id?: string | null;
   /** The turn it answers: its place in this list, from 0, or its id. */
@@ -284,7 +284,15 @@ export interface Turn {
   tags?: Array<string>;
   /** Whatever else the caller keeps with it: a JSON object of at most 65,536 characters. */
   extra?: Record<string, unknown>;
-}
+  /** Another name of text. */
+  content?: string;
+  /** Another name of speaker. */
+  name?: string | null;
+  /** Another name of valid_from. */
+  time?: string | Date | null;
+  /** Another name of valid_from. */
+  created_at?: string | Date | null;
+};
 
 /** What came to mind, best first, and which layer knew it. */
 export interface RecallResults {

@@ -111,6 +111,7 @@ def need(package: str,  # module that must be importable
 
 # %% ../../nbs/10_core/00_errors.ipynb #f965e515
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 
 SYNONYMS: Mapping[str, str] = {  # our name → names that mem0, LangMem, Zep, Chroma, sqlite-utils and their like have for the same
@@ -143,7 +144,7 @@ REMEDIES: Mapping[str, str] = {  # our name → sentence for where that name its
 def our_names(name: str,  # name that was written
               ) -> list[str]:
     "Return the name itself and what it is called here when it is another library's, as words with underscores."
-    word = name.lower().strip("-").replace("-", "_")
+    word = re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower().strip("-").replace("-", "_")  # maxTokens is max_tokens
     return [word, *(ours for ours, theirs in SYNONYMS.items() if word in theirs.split())]
 
 

@@ -6,6 +6,7 @@ Nothing but the standard library is needed. A call is one request, and what can'
 import builtins
 import copy
 import json
+import re
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from http.client import HTTPException
@@ -20,12 +21,13 @@ from rlm.core.errors import AlreadyExists, InvalidInput, NotFound, RlmError, Sto
 from rlm.service.memory import in_thread
 from rlm.service.results import Hit, MemoryPage, SearchResults
 from rlm.store.filters import Filters
-from rlm.store.records import FIELDS, JSON_FIELDS, Edge, MemoryRecord, make_record
+from rlm.store.records import FIELDS, JSON_FIELDS, Edge, MemoryRecord, make_record, read_label, stored_id
 
 if TYPE_CHECKING:  # loaded with the first conversation that is read
     from rlm.service.companion import ConversationReading
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")  # hosts to which a token may go without TLS
+_TOKEN = re.compile(r"[!-~]+")
 _TIMES = frozenset({"created_at", "updated_at", "last_used_at", "archived_at", "valid_from", "valid_to"})
 
 
@@ -105,9 +107,11 @@ class RemoteMemory:
             raise InvalidInput(f"{url!r} is not the address of a server.", "Give one such as https://memory.example.")
         if token and parts.scheme == "http" and parts.hostname not in LOOPBACK and not insecure:
             raise InvalidInput(f"The token would go to {parts.hostname} unencrypted.", "Use https, or say insecure=True.")
+        if token and not _TOKEN.fullmatch(token := token.strip()):
+            raise InvalidInput("The token holds what no token of `rlm tokens add` holds.", "Give one alone, as that command printed it.")
         self.url, self.timeout = url.rstrip("/"), timeout
         self._headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {}) | (
-            {"Rlm-Namespace": namespace} if namespace else {})
+            _inside(namespace) if namespace else {})
         self._opener: OpenerDirector = build_opener(_NoRedirect)
 
     def __repr__(self) -> str:
@@ -124,10 +128,10 @@ class RemoteMemory:
                    items: Iterable[str | Mapping[str, Any]],  # texts, or fields as `write` takes them
                    ) -> builtins.list[MemoryRecord]:
         "Store many in order, all or none, and return them; 5,000 at most. Raises `InvalidInput`, naming the line."
-        lines = [json.dumps(plain({"text": item} if isinstance(item, str) else item), ensure_ascii=False) for item in items]
+        lines = [_json({"text": item} if isinstance(item, str) else item) for item in items]
         if not lines:
             return []
-        answer = self._send("POST", "/v1/memories:bulk", "\n".join(lines).encode(), {"Content-Type": "application/x-ndjson"})
+        answer = self._send("POST", "/v1/memories:bulk", b"\n".join(lines), {"Content-Type": "application/x-ndjson"})
         return [record_of(json.loads(line)) for line in answer.decode().split("\n") if line]
 
     def add_conversation(self, /,
@@ -250,7 +254,7 @@ class RemoteMemory:
                relation: str | None = None,  # its relation; None: whatever links them
                ) -> int:
         "Remove links between two memories; returns how many there were. Raises `NotFound`."
-        return int(self._ask("DELETE", _at(src, f"/links/{quote(dst, safe='')}") + _query(relation=relation))["removed"])
+        return int(self._ask("DELETE", _at(src, f"/links/{quote(stored_id(dst), safe='')}") + _query(relation=relation))["removed"])
 
     def links(self,
               id: str,  # id of a memory
@@ -282,7 +286,7 @@ class RemoteMemory:
                   ) -> "RemoteMemory":
         "Return the memory of another namespace of the same server."
         other = copy.copy(self)
-        other._headers = self._headers | {"Rlm-Namespace": name}
+        other._headers = self._headers | _inside(name)
         return other
 
     def close(self) -> None:
@@ -318,7 +322,7 @@ class RemoteMemory:
 
     def _ask(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
         "Send JSON, and return the JSON that comes back."
-        sent = None if body is None else json.dumps(plain(body), ensure_ascii=False).encode()
+        sent = None if body is None else _json(body)
         answer: dict[str, Any] = json.loads(self._send(method, path, sent, ({"Content-Type": "application/json"} if sent else {})
                                                        | dict(headers or {})))
         return answer
@@ -345,7 +349,21 @@ def _problem(status: int, body: bytes) -> RlmError:
     said = said if isinstance(said, dict) else {}
     detail = str(said.get("detail") or said.get("title") or f"The server answered with status {status}.")
     kind = StoreReadOnly if status == 403 and "only be read" in detail else _ERRORS.get(status, RemoteError)
-    return kind(detail, str(said.get("hint") or ""))
+    wrong = [e for e in said.get("errors") or () if isinstance(e, dict)]  # field by field
+    return kind(detail, str(said.get("hint") or "") or " ".join(": ".join(filter(None, map(str, e.values()))) for e in wrong))
+
+
+def _json(value: Any) -> bytes:
+    "What is sent of an argument."
+    try:
+        return json.dumps(plain(value), ensure_ascii=False).encode()
+    except (TypeError, ValueError) as e:  # an object, half a surrogate pair
+        raise InvalidInput(f"It can't be sent as JSON: {e}.", "Give texts, numbers, times, and lists and dictionaries of them.") from e
+
+
+def _inside(namespace: str) -> dict[str, str]:
+    "The header that names a namespace, percent-encoded: a header holds no Korean."
+    return {"Rlm-Namespace": quote(read_label(namespace, "namespace"), safe="")}
 
 
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -353,7 +371,7 @@ def _given(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _at(id: str, more: str = "") -> str:
-    return f"/v1/memories/{quote(id, safe='')}{more}"
+    return f"/v1/memories/{quote(stored_id(id), safe='')}{more}"
 
 
 def _query(**values: Any) -> str:
@@ -362,4 +380,4 @@ def _query(**values: Any) -> str:
 
 
 def _if_match(version: int | None) -> dict[str, str]:
-    return {} if version is None else {"If-Match": f'"{version}"'}
+    return {} if version is None else {"If-Match": f'"{quote(str(version))}"'}

@@ -2,7 +2,7 @@
 import asyncio
 import inspect
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -119,6 +119,38 @@ def test_a_token_opens_its_namespace_and_no_other(tmp_path: Path) -> None:
         for wrong in (rlm.connect(running.url), rlm.connect(running.url, "nonsense"), rlm.connect(running.url, secret, namespace="other")):
             with pytest.raises(RemoteError):
                 wrong.list()
+
+
+def test_a_namespace_may_have_a_korean_name_and_a_token_a_line_break_at_its_end(tmp_path: Path) -> None:
+    book = TokenFile(tmp_path / "tokens")
+    secret, _ = book.add(["mina", "서윤", "가" * 60], ["write"])
+    with serving(tmp_path / "memory.db", tokens=book, serve_rate=0) as running:
+        made = rlm.Memory(running.url, token=secret + "\n", namespace="서윤").write("보일러는 박유나가 고친다.")
+        memory = rlm.connect(running.url, secret)
+        assert [(r.id, r.namespace) for r in memory.namespace("서윤").list()] == [(made.id, "서윤")]
+        assert not memory.namespace("가" * 60).list() and not memory.list()  # as long as a name, three bytes to a letter
+        for wrong in ("", "서\ud800"):
+            with pytest.raises(InvalidInput, match="The namespace"):
+                memory.namespace(wrong)
+        with pytest.raises(InvalidInput, match="tokens add"):
+            rlm.connect(running.url, "열쇠")
+
+
+def test_a_refusal_says_which_field_was_wrong_and_which_was_meant(remote: RemoteMemory) -> None:
+    made = remote.write("치과는 화요일이야")
+    refused: list[tuple[Callable[[], object], str]] = [
+        (lambda: remote.list(limit=1), "limit: .*Did you mean 'k'"), (lambda: remote.write("x", metadata=1), "metadata: .*'extra'"),
+        (lambda: remote.write_many([{"text": "x", "metadata": 1}]), "extra"), (lambda: remote.feedback(made.id, helped=-1), "helped: "),
+        (lambda: remote.write("반쪽 \ud800"), "sent as JSON"), (lambda: remote.write("x", extra={"n": object()}), "sent as JSON"),
+        (lambda: remote.delete([made.id]), "An id is given as list"),  # type: ignore[arg-type]
+        (lambda: remote.unlink(made.id, 5), "An id is given as int")]  # type: ignore[arg-type]
+    for call, said in refused:
+        with pytest.raises(InvalidInput, match=said):
+            call()
+    with pytest.raises(NotFound, match="half a surrogate"):
+        remote.get("\ud800")
+    [turn] = remote.add_conversation([{"role": "user", "content": "안녕", "created_at": "2026-05-08T09:00:00Z"}])
+    assert (turn.text, turn.valid_from) == ("안녕", datetime(2026, 5, 8, 9, tzinfo=UTC))
 
 
 def test_a_token_goes_nowhere_that_it_was_not_meant_for() -> None:

@@ -31,9 +31,9 @@ def test_types_and_routes_are_those_of_the_openapi_page(root: Path, monkeypatch:
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
 def test_the_client_does_what_it_says(tmp_path: Path) -> None:
     book = TokenFile(tmp_path / "tokens")
-    (token, _), (reader, _) = book.add("default", ["write", "admin"]), book.add("default", ["read"])
+    (token, _), (reader, _) = book.add(["default", "서윤", "가" * 60], ["write", "admin"]), book.add("default", ["read"])
     with serving(tmp_path / "memory.db", tokens=book, serve_rate=0) as running:
         env = os.environ | {"RLM_URL": running.url, "RLM_TOKEN": token, "RLM_READER": reader}
         done = subprocess.run(["node", "--test", "test/"], cwd=CLIENT, env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "pass 4" in done.stdout
+    assert "pass 6" in done.stdout

@@ -39,11 +39,37 @@ test("many, conversations, links, pages and figures", async () => {
   assert.equal((await memory.list({ k: 2, cursor: page.next_cursor })).items.length, 2);
   assert.equal((await memory.list({ tags: ["trip", "list"], match: "any" })).items.length, 3);
   assert.ok((await memory.stats()).memories >= 4);
-  assert.deepEqual(await memory.namespaces(), ["default"]);
+  assert.deepEqual(await memory.namespaces(), ["default", "서윤", "가".repeat(60)]);
+  const old = await memory.write("예전 일", { valid_from: new Date("2001-02-03T04:05:06Z") });
+  assert.deepEqual((await memory.list({ until: new Date("2001-02-04") })).items.map((m) => m.id), [old.id]);
+});
+
+test("a namespace may have a Korean name, also a long one", async () => {
+  await memory.namespace("서윤").write("보일러는 박유나가 고친다.");
+  const hers = new RemoteMemory(url, { token: token + "\n", namespace: "서윤" }); // as a file of a token is read
+  assert.deepEqual((await hers.list()).items.map((m) => m.namespace), ["서윤"]);
+  assert.deepEqual((await hers.namespace("가".repeat(60)).list()).items, []);
+});
+
+test("an option that a verb does not know is refused, with the one that was meant", async () => {
+  for (const [call, named] of [
+    [() => memory.addConversation(["x"], { sessionId: "w9" }), /sessionId.*'session'/], [() => memory.context("x", { maxTokens: 60 }), /'tokens'/],
+    [() => memory.list({ limit: 1 }), /'k'/], [() => memory.search("x", { limit: 1 }), /number of results is k/],
+    [() => memory.write("x", { metadata: 1 }), /'extra'/], [() => memory.remember(["x"], { model: true }), /model/],
+    [() => memory.recall("x", { limit: 1 }), /k/], [() => memory.get("x", { as_off: "2026" }), /'as_of'/],
+    [() => memory.update("x", { text: "y" }, { version: 1 }), /version/], [() => memory.delete("x", { purge: true }), /purge/],
+    [() => memory.conversation("x", { limit: 1 }), /'k'/], [() => memory.link("x", "y", { kind: "z" }), /kind/],
+    [() => memory.unlink("x", "y", { kind: "z" }), /kind/], [() => memory.feedback("x", { success: 1 }), /success/],
+    [() => memory.accept("x", { words: "y" }), /words/], [() => memory.reject("x", { why: "y" }), /why/],
+    [() => memory.audit({ at: "2026" }), /at/], [() => memory.timeline({ limit: 1 }), /'k'/],
+    [() => memory.applyRules({ dark: true }, { tag: "x" }), /'tags'/], [() => memory.explain("x", "y", { limit: 1 }), /limit/],
+  ])
+    await assert.rejects(call(), (e) => e.status === 422 && named.test(e.message), String(call));
+  assert.throws(() => new RemoteMemory(url, { timeout: 5 }), /no option timeout/);
 });
 
 test("what a conversation tells is noted, confirmed or rejected by a person, and told later", async () => {
-  const noted = await memory.remember(["My sister Soyeon lives in Jeju.", { role: "assistant", text: "I live nowhere." }, { text: "안녕!" }]);
+  const noted = await memory.remember(["My sister Soyeon lives in Jeju.", { role: "assistant", content: "I live nowhere.", created_at: "2026-05-08T09:00:00Z" }, { text: "안녕!" }]);
   assert.deepEqual(noted.proposed.map((m) => m.text), ["My sister Soyeon lives in Jeju."]);
   assert.ok(noted.passedOver.length >= 1 && noted.passedOver.every((p) => p.reason));
   assert.equal((await memory.review()).waiting.length, 1);
@@ -68,6 +94,7 @@ test("what can't be done is said", async () => {
   await assert.rejects(new RemoteMemory(url, { token: reader }).write("x"), { status: 403 });
   await assert.rejects(memory.namespace("other").list(), { status: 403 });
   await assert.rejects(new RemoteMemory("http://127.0.0.1:9", { timeoutMs: 5000 }).list(), (e) => e.status === 0 && /did not answer/.test(e.message));
+  assert.throws(() => new RemoteMemory(url, { token: "열쇠" }), /tokens add/);
   assert.throws(() => new RemoteMemory("http://memory.example", { token: "secret" }), /unencrypted/);
   assert.throws(() => new RemoteMemory("ftp://memory.example"), /not the address/);
 });

@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from rlm.core.errors import RlmError, suggest
@@ -20,12 +21,13 @@ from .errors import HttpProblem, log_problem, problem_of
 from .idempotency import CHANGING_METHODS, MAX_KEY, IdempotentRequests
 from .middleware import App, Gateway, GatewayConfig, Observer, is_loopback
 from .routing import DirectRequests, Service, install
-from .schemas import error_location, problem_responses
+from .schemas import FilterFields, TurnBody, WriteBody, error_location, problem_responses
 from .tokens import Token, TokenFile
 from .telemetry import TracingMiddleware
 
 TABLES = (memory_routes.everything, routes.searching, memory_routes.one, memory_routes.links, memory_routes.talks, *companion_routes.TABLES,
           companion_routes.rules, routes.looking, routes.attention)
+NESTED: dict[str, type[BaseModel]] = {"filters": FilterFields, "turns": TurnBody, "line": WriteBody}  # where an error is → model there
 ROUTES = [route for table in TABLES for route in table.routes]
 
 
@@ -50,7 +52,9 @@ def told_error(error: Mapping[str, Any],  # an error of pydantic
     if error["type"] == "json_invalid":
         return {"where": f"character {place[-1]}", "what": f"The body is no JSON: {error.get('ctx', {}).get('error', what)}"}
     if error["type"] == "extra_forbidden" and place[0] == "body":
-        what = "There is no such field." + (f" {suggest(str(place[-1]), known, remedies=True)}" if len(place) == 2 and known else "")
+        inner = NESTED.get(str(place[1]).split(" ")[0])
+        fields = known if len(place) == 2 else inner.model_fields if inner else ()
+        what = "There is no such field." + (f" {suggest(str(place[-1]), fields, remedies=True)}" if fields else "")
     return {"where": error_location(place), "what": what}
 
 

@@ -31,7 +31,7 @@ from rlm.service.results import memory_dict
 from rlm.store.records import MemoryRecord
 
 from .errors import HttpProblem, is_out_of_files
-from .middleware import App, Receive, Scope, Send, header, replay_body
+from .middleware import MAX_TARGET, App, Receive, Scope, Send, header, replay_body
 from .pool import MemoryPool
 from .schemas import answers
 from .tokens import Token, TokenFile
@@ -42,8 +42,9 @@ THREADS = 16  # requests that are worked on at once; each search holds the inter
 _threads = ThreadPoolExecutor(THREADS, "rlm-request")
 Name = Annotated[str, Query(min_length=1, max_length=512)]
 QuotedId = Annotated[str, AfterValidator(unquote), Path(description="A name, quoted: `a/b` is `a%2Fb`")]
+NAMESPACE_IS = "A namespace of the token; any other is refused. A name beyond ASCII is percent-encoded: 서윤 is `%EC%84%9C%EC%9C%A4`"
 bearer = HTTPBearer(auto_error=False, description="A token of `rlm tokens add`. On loopback none is needed unless there is a token file.")
-Namespace = Annotated[str | None, Header(alias="Rlm-Namespace", max_length=512, description="The token's namespace; any other is refused")]
+Namespace = Annotated[str | None, Header(alias="Rlm-Namespace", max_length=MAX_TARGET, description=NAMESPACE_IS)]
 
 
 class Service:

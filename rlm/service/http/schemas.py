@@ -10,7 +10,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, GetJsonSchemaHandler, model_validator
+
+from rlm.service.input_parsing import TURN_NAMES
 
 MAX_QUESTION = 10_000  # characters: longer is a document, not a question
 MAX_EXTRA = 65_536  # characters of a memory's `extra`, as JSON: it is stored in the row and sent with each hit
@@ -70,6 +72,19 @@ class RequestModel(BaseModel):
     "The body of a request: unknown fields are refused, and numbers are numbers."
 
     model_config = ConfigDict(extra="forbid", strict=True, populate_by_name=True)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        "Return the schema with a field's other names as fields of their own: one of them is enough."
+        found = handler.resolve_ref_schema(handler(core))
+        for field in cls.model_fields.values():
+            if isinstance(names := field.validation_alias, AliasChoices):
+                first, *others = map(str, names.choices)
+                found["properties"] |= {n: found["properties"][first] | {"description": f"Another name of {first}"} for n in others}
+                if first in found.get("required", ()):
+                    found["required"].remove(first)
+                    found["oneOf"] = [{"required": [n]} for n in (first, *others)]
+        return found
 
 
 class FilterFields(RequestModel):
@@ -240,15 +255,19 @@ class PatchBody(RequestModel):
         return self.model_dump(exclude_unset=True)
 
 
-class TurnBody(RequestModel):
-    "A turn of a conversation. The names of chat logs, `content`, `name` and `time`, are read too."
+def turn_names(field: str,  # field of a memory
+               ) -> AliasChoices:
+    "Return the names under which a turn may give a field."
+    return AliasChoices(field, *(name for name, ours in TURN_NAMES.items() if ours == field))
 
-    text: Text = about("The words; `content` is another name of it", "치과는 언제 가?", validation_alias=AliasChoices("text", "content"))
-    speaker: Label | None = about("Who said it, by name; `name` is another name of it", "Mina", default=None,
-                                  validation_alias=AliasChoices("speaker", "name"))
+
+class TurnBody(RequestModel):
+    "A turn of a conversation. The names of chat logs, such as `content` and `created_at`, are read too."
+
+    text: Text = about("The words", "치과는 언제 가?", validation_alias=turn_names("text"))
+    speaker: Label | None = about("Who said it, by name", "Mina", default=None, validation_alias=turn_names("speaker"))
     role: Label | None = about("In which role: user, assistant, tool …", "user", default=None)
-    valid_from: Time | None = about("When it was said; `time` is another name of it", "2026-05-08T09:00:00Z", default=None,
-                                    validation_alias=AliasChoices("valid_from", "time"))
+    valid_from: Time | None = about("When it was said", "2026-05-08T09:00:00Z", default=None, validation_alias=turn_names("valid_from"))
     id: Label | None = about("An id of your own; without it, a fresh one is made", "turn-1", default=None)
     reply_to: Annotated[int, Field(ge=0)] | Label | None = about("The turn it answers: its place in this list, from 0, or its id", 0,
                                                                  default=None)
