@@ -26,14 +26,6 @@ DIGITS = 5  # decimals of a vector that are kept
 _KEPT = ("scope", "categories", "metadata", "importance", "source", "private")  # fields of a record that are no fields of a memory
 
 
-def in_scope(scope: str,          # scope of a record, such as /crew/research
-             prefix: str | None,  # a scope; None or /: every scope
-             ) -> bool:
-    "Return whether a scope is another one or lies below it."
-    top = (prefix or "").rstrip("/")
-    return not top or scope == top or scope.startswith(f"{top}/")
-
-
 def aware(moment: datetime,  # CrewAI's moments have no zone and are UTC
           ) -> datetime:
     "Return a moment with its zone."
@@ -175,9 +167,11 @@ class CrewAIStorage:
     def _kept(self, scope_prefix: str | None, categories: Sequence[str] | None = None,
               metadata_filter: Mapping[str, Any] | None = None) -> Iterator[MemoryRecord]:
         "Memories that hold records and pass the filters."
+        top = (scope_prefix or "").rstrip("/")
         for m in every_memory(self.memory, tags=[TAG]):
-            about = m.extra
-            if in_scope(str(about["scope"]), scope_prefix) and (not categories or set(categories) & set(about["categories"])) and all(
+            about, scope = m.extra, str(m.extra["scope"])
+            inside = not top or scope == top or scope.startswith(f"{top}/")
+            if inside and (not categories or set(categories) & set(about["categories"])) and all(
                     about["metadata"].get(k) == v for k, v in (metadata_filter or {}).items()):
                 yield m
 

@@ -119,11 +119,6 @@ def _source_label(record: MemoryRecord,  # a memory
     return named + STATES_TOLD.get(trust_of(record.provenance), "")
 
 
-def _line_start(record: MemoryRecord, time: str, id: str) -> str:
-    "What stands before the words of a memory."
-    return f"[{html.escape(_source_label(record, time, id), quote=False)}] "
-
-
 def ended_statements(records: Sequence[MemoryRecord],      # current memories
                      facts: Mapping[int, Sequence[Fact]],  # number of a memory → what it states
                      about: Callable[[str, str, str], Sequence[Fact]] = lambda *_: (),  # namespace, subject, relation → current facts
@@ -220,7 +215,8 @@ class _Offer:
 
     def tell_time(self, time: str) -> None:
         "Make the lines anew, with a time of day."
-        self.time, self._start, self._made = time, _line_start(self.record, time, self._id), list[tuple[str, int]]()
+        self._start = f"[{html.escape(_source_label(self.record, time, self._id), quote=False)}] "  # what stands before the words
+        self.time, self._made = time, list[tuple[str, int]]()
         self._bare = self._count(self._start + self._ending)  # tokens of a line without words
         self._shortest = self._bare + SHORTEST
 

@@ -230,13 +230,6 @@ def category_rate(category: str,  # the category of a memory
     return CATEGORY_RATES.get(category.lower(), 1.0)
 
 # %% ../../nbs/85_companion/11_consolidation.ipynb #683cdcc9
-def _last_use(record: MemoryRecord,              # a memory
-              kept_at: datetime | None = None,   # when a person undid that it was forgotten; None: nobody did
-              ) -> datetime:
-    "Return the moment from which a memory's days count."
-    return max(t for t in (record.created_at, record.last_used_at, kept_at) if t is not None)
-
-
 def is_protected(record: MemoryRecord,  # a memory
                  ) -> bool:
     "Return whether sleep leaves a memory alone."
@@ -258,7 +251,7 @@ def fate(record: MemoryRecord,       # a memory
          curve: ForgettingCurve = SEED_CURVE,  # numbers of the formula
          ) -> tuple[str, float]:     # `keep`, `compress`, `archive` or `delete`, and what is left of it
     "Return what becomes of a memory tonight."
-    days = (now - _last_use(record, kept_at)) / timedelta(days=1)
+    days = (now - max(t for t in (record.created_at, record.last_used_at, kept_at) if t is not None)) / timedelta(days=1)
     if is_protected(record):
         return "keep", 1.0
     if record.status == "archived":

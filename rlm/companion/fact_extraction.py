@@ -12,11 +12,14 @@ __all__ = ['MOST_CHARACTERS', 'MEANT', 'ANSWER', 'SCHEMA', 'ASKED', 'MOST_SENT',
 import re
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from .english import WHEN, english_statements
 from .korean import MOMENT, asked_of_near, asks_of_self, kin_subjects, statements_about
-from .statement import Statement, language_data, relation_of
-from ..core.text import split_sentences
+from .statement import Statement, language_data, normal_value, relation_of
+from ..core.text import split_sentences, tokens
 from ..core.text.normal_form import LazyPattern
 
 # %% ../../nbs/85_companion/04_fact_extraction.ipynb #a9a4df45
@@ -335,12 +338,6 @@ def answered(question: str,  # words of an assistant, which asks
     return [Statement(speaker, relation, v, single) for v in values]
 
 # %% ../../nbs/85_companion/04_fact_extraction.ipynb #66b5a17b
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
-from .statement import normal_value
-from ..core.text import tokens
 if TYPE_CHECKING:  # loaded when a model reads
     from rlm.agent.models.base import Model
 

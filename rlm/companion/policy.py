@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -329,32 +329,11 @@ def turn_model() -> tuple[str, Vector]:  # embedder whose query vectors it reads
         return str(f["embedder"]), f["weights"].astype(np.float64)
 
 
-class _RewardLearner(Protocol):
-    "What learns from rewards what to add to the scores of actions."
-
-    updates: int  # rewards that it has learned from
-
-    def scores(self,
-               state: Vector,  # situation of a decision
-               ) -> Vector:    # one number an action, in the order of `ACTIONS`
-        "Return what is added to the prior scores of the actions."
-        ...
-
-    def learn(self,
-              state: Vector,   # situation in which an action was taken
-              action: str,     # one of `ACTIONS`
-              reward: float,   # in [-1, 1]
-              prior: float = 0.0,  # prior score that the action had
-              ) -> float:      # error before the step
-        "Learn from one reward."
-        ...
-
-
 class MemoryPolicy:
     "Decides what is saved and for what memories are retrieved. Deciding changes nothing; `learn` does."
 
     def __init__(self,
-                 bandit: _RewardLearner | None = None,  # learned bandit; None: a new `ContextualBandit`
+                 bandit: "ContextualBandit | EnhancedBandit | None" = None,  # learned bandit; None: a new `ContextualBandit`
                  epsilon: float = EPSILON,                # share of middling turns for which the other action is tried
                  seed: int = 0,                           # start of the random choice of tries
                  learning: bool = True,                   # False: rules alone decide
@@ -363,7 +342,7 @@ class MemoryPolicy:
                  embed: Callable[[str], Vector] | None = None,  # turn → its vector, which stands before the features of the state
                  model: Callable[[str], Vector] | None = None,  # turn → for and against saving, retrieving; None: patterns alone
                  ) -> None:
-        self.bandit: _RewardLearner = bandit if bandit is not None else ContextualBandit()
+        self.bandit = bandit if bandit is not None else ContextualBandit()
         self.embed, self.model = embed, model
         self.scorer = scorer if scorer is not None else self.bandit.scores
         self.rules = rules
@@ -487,16 +466,11 @@ class Reward:
     reason: str  # sign that it was read from
 
 
-def _first_sentence(turn: str) -> str:
-    "What stands before the first stop, comma or line end, at most 80 characters."
-    return re.split(r"[.!?\n,;:—]|(?<=[다요야어]) ", turn.strip(), maxsplit=1)[0][:80]
-
-
 def explicit_reward(turn: str,  # next turn of the person
                     languages: Sequence[str] = ("en", "ko"),  # languages in whose words it is read
                     ) -> Reward | None:
     "Return praise or blame that a turn says outright, or None."
-    data, first = language_data("feedback"), _first_sentence(turn)
+    data, first = language_data("feedback"), re.split(r"[.!?\n,;:—]|(?<=[다요야어]) ", turn.strip(), maxsplit=1)[0][:80]
     if not first or turn.rstrip().endswith(("?", "？")):
         return None
     for language in languages:

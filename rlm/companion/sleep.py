@@ -275,7 +275,7 @@ class SleepCycle:
         over = [SleepChange("supersede", j.old.id, j.reason, j.new.id, j.old.version) for j in judged if j.ends]
         planned = over + [c for c in planned if c.id not in {o.id for o in over} | {o.into for o in over}]
         planned = [c for c in planned if delete or c.kind != "delete"]
-        before = self._changed_in(begun) if begun else 0
+        before = len(self._events_of(begun, self.nights()[begun]["event"])) if begun else 0
         tonight = planned[:max(0, self.limit - before)]
         put_off = len(planned) - len(tonight)
         if dry_run:
@@ -324,9 +324,6 @@ class SleepCycle:
     def _events_of(self, night: str, after: int) -> list[Event]:
         found = self.storage.events(self.namespace, after=after, kinds=("update", "forget"))
         return [e for e in found if e.detail.get("night") == night and "undone" not in e.detail]
-
-    def _changed_in(self, night: str) -> int:
-        return len(self._events_of(night, self.nights()[night]["event"]))
 
     def _log(self, night: str, detail: Mapping[str, Any]) -> None:
         with self.storage.transaction() as tx:

@@ -49,16 +49,12 @@ _LOOK_ALIKE = str.maketrans("аеорсухіјѕԁһӏԛԝьоαορνικτυ�
 _LATIN = LazyPattern(r"[a-z]")
 
 
-def _plain_letters(word: str) -> str:
-    "A word of Latin letters, its look-alikes of other scripts replaced."
-    return word.translate(_LOOK_ALIKE) if _LATIN.search(word) else word
-
-
 def normal_value(text: str,     # a subject, relation or value
                  ) -> str:
     "Return the normal form by which subjects, relations and values are compared. It is not for display."
     plain = _UNSEEN.sub("", normal_form("NFKC", text)).casefold()
-    plain = " ".join(map(_plain_letters, plain.replace("’", "'").split())).strip(" .,!?;:\"'“”‘’()[]…·。")
+    words = (w.translate(_LOOK_ALIKE) if _LATIN.search(w) else w for w in plain.replace("’", "'").split())
+    plain = " ".join(words).strip(" .,!?;:\"'“”‘’()[]…·。")
     while m := _ARTICLES.match(plain):
         plain = plain[m.end():]
     return plain
@@ -146,7 +142,7 @@ def alternatives(pattern: str,  # a regular expression
 def _required(pattern: str) -> list[str]:
     "Strings of which one is in every match of a pattern: of each alternative those of the part that tells most."
     telling = [[p for p in _required_parts(a) if p and not any(map(str.isspace, p))] for a in alternatives(pattern)]
-    best = [min(parts, key=_vagueness, default=[]) for parts in telling]
+    best = [min(parts, key=lambda found: (sum(s.strip()[0] in _FREQUENT for s in found), len(found)), default=[]) for parts in telling]
     return [s for part in best for s in part] if all(best) else []
 
 
@@ -186,11 +182,6 @@ def _openings(pattern: str) -> set[str]:
                 return {""}
         found |= {run} if run or not begun else set()
     return found
-
-
-def _vagueness(strings: list[str]) -> tuple[int, int]:
-    "How many of the strings begin with a frequent syllable, and how many there are."
-    return sum(s.strip()[0] in _FREQUENT for s in strings), len(strings)
 
 # %% ../../nbs/85_companion/01_statement.ipynb #fq000005
 @cache

@@ -26,6 +26,7 @@ from ..store.records import Edge, Event, MemoryRecord, version_time
 from ..store.sqlite.facts import Fact, FactTable, Rejection, RejectionTable
 from ..store.sqlite.memories import MemoryTable
 from ..store.sqlite.writer import SQLWriter
+from ..core.errors import InvalidInput
 
 # %% ../../nbs/85_companion/05_supersession.ipynb #ca3fbe60
 @dataclass(frozen=True)
@@ -203,14 +204,6 @@ def ends(new: Fact,                         # a newer fact
         return (same and related) or (exact and any_relation) or (same and gone and old.relation_key in _HAD)
     return False
 
-# %% ../../nbs/85_companion/05_supersession.ipynb #df478989
-@dataclass(frozen=True)
-class Retirement:
-    "A memory that is not current any longer, and why."
-
-    record: MemoryRecord  # its new version, with `valid_to` set
-    reason: str  # for example `residence of user: Seoul → Busan`
-
 # %% ../../nbs/85_companion/05_supersession.ipynb #39831f91
 DISPUTES = "disputes"  # type of the link from a disputed memory to what it contradicts
 
@@ -258,7 +251,7 @@ class FactKeeper:
              record: MemoryRecord,  # it, with its number
              found: MemoryFacts,    # facts that it states
              now: datetime,         # recorded time
-             ) -> list[Retirement]: # among them the memory itself, if newer statements were stored before it
+             ) -> list[MemoryRecord]: # memories that have ended or are disputed, the one itself if newer statements were stored before it
         """Store the facts of a memory; end the older ones that they contradict. What nobody has confirmed does not end what a person has
         accepted: it is disputed. Raises what the transaction raises."""
         if not found.facts and may_answer(record):
@@ -269,7 +262,7 @@ class FactKeeper:
         if not found.facts:
             return []
         again = _AGAIN.search(record.text) is not None
-        own, touched, accepted, stays = list[Fact](), dict[int, str](), dict[int, str](), set[int]()
+        own, touched, accepted, stays = list[Fact](), set[int](), set[int](), set[int]()
         for fact, instead, subject_elsewhere in zip(found.facts, found.instead_of, borrowed, strict=True):
             end, rivals = fact.valid_to, self.facts.related(record.namespace, fact, instead)
             if again and fact.relation_key:
@@ -279,21 +272,22 @@ class FactKeeper:
                 if other.valid_from <= fact.valid_from:
                     if not (ends(fact, other, instead) or (again and _resumed(fact, other))):
                         continue
-                    if not self._may_end(record, other):
-                        accepted[other.seq] = _reason(other, fact)
+                    theirs = self.memories.records([other.seq]).get(other.seq)
+                    if theirs is not None and not may_overrule(record.provenance, theirs.provenance):
+                        accepted.add(other.seq)
                     else:
                         back = self._taken_back(fact, other) if subject_elsewhere and corrects(record.text) else []
                         self.facts.end([other], max(fact.valid_from, other.valid_from + _MOMENT), record.seq)
                         self._reopen(tx, back, now)
-                        touched[other.seq] = _reason(other, fact)
                         stays |= {other.seq} if subject_elsewhere else set()  # its words name the subject
+                        touched.add(other.seq)
                 elif ends(other, fact):
                     end = min(end or other.valid_from, other.valid_from)
-                    touched[record.seq] = _reason(fact, other)
+                    touched.add(record.seq)
             own.append(replace(fact, seq=record.seq, valid_to=end))
         self.facts.put(record.seq, record.namespace, own)
-        over = self._retire(tx, {seq: why for seq, why in touched.items() if seq not in stays}, record, now)
-        return over + self._dispute(tx, accepted, record, now) if accepted and record.seq not in touched else over
+        over = self._retire(tx, touched - stays, record, now)
+        return [*over, self._dispute(tx, accepted, record, now)] if accepted and record.seq not in touched else over
 
     def _taken_back(self, fact: Fact, other: Fact) -> list[Fact]:
         """The facts that a fact had ended which is now corrected to them: *7:15*, *Correction: 9:40*, *No wait, 7:15 was right*. What
@@ -459,12 +453,7 @@ class FactKeeper:
         had = said or [o for o, _ in found]
         return replace(fact, subject=had[0].subject, subject_key=had[0].subject_key) if len({o.subject_key for o in had}) == 1 else fact
 
-    def _may_end(self, new: MemoryRecord, old: Fact) -> bool:
-        "Whether a memory may end another's fact."
-        record = self.memories.records([old.seq]).get(old.seq)
-        return record is None or may_overrule(new.provenance, record.provenance)
-
-    def _dispute(self, tx: SQLWriter, accepted: dict[int, str], new: MemoryRecord, now: datetime) -> list[Retirement]:
+    def _dispute(self, tx: SQLWriter, accepted: set[int], new: MemoryRecord, now: datetime) -> MemoryRecord:
         "Mark a memory as disputed, and link it to what it contradicts."
         others, at = self.memories.records(list(accepted)), version_time(now, new.updated_at)
         disputed = new.changed(provenance={**new.provenance, "trust": "disputed"}, version=new.version + 1, updated_at=at)
@@ -473,7 +462,7 @@ class FactKeeper:
         stored = tx.replace(new, disputed, Event(at, "update", new.id, new.namespace, detail))
         tx.link(edges, new.namespace, at)
         tx.log([Event(at, "link", e.src, new.namespace, {"dst": e.dst, "relation": e.relation, "weight": e.weight}) for e in edges])
-        return [Retirement(stored, "; ".join(accepted.values()))]
+        return stored
 
     def keep_all(self,
                  tx: SQLWriter,                     # the transaction in which the memories were stored
@@ -494,7 +483,7 @@ class FactKeeper:
                 if other.seq != record.seq and other.valid_from <= fact.valid_from and ends(fact, other, instead):
                     self.facts.end([other], fact.valid_from, record.seq)
 
-    def _retire(self, tx: SQLWriter, touched: dict[int, str], new: MemoryRecord, now: datetime) -> list[Retirement]:
+    def _retire(self, tx: SQLWriter, touched: set[int], new: MemoryRecord, now: datetime) -> list[MemoryRecord]:
         "Give an end to each memory that states facts, nothing else, and none that is current."
         states = self.facts.of(list(touched)) if touched else {}
         over = {seq: max(f.valid_to for f in facts if f.valid_to) for seq, facts in states.items()
@@ -504,7 +493,7 @@ class FactKeeper:
             if record.immutable or record.valid_to is not None or record.session is not None:
                 continue
             detail = {"reason": "superseded"} | ({"by": new.id} if seq != new.seq else {})
-            out.append(Retirement(end_memory(tx, record, max(over[seq], record.valid_from + _MOMENT), now, detail), touched[seq]))
+            out.append(end_memory(tx, record, max(over[seq], record.valid_from + _MOMENT), now, detail))
         return out
 
 
@@ -586,15 +575,6 @@ def _only(had: Sequence[Fact], record: MemoryRecord) -> Fact | None:
         return had[0]
     last = [o for o in had if o.seq == record.seq - 1]
     return last[0] if len({(o.subject_key, o.relation_key) for o in last}) == 1 else None
-
-
-def _reason(old: Fact, new: Fact) -> str:
-    "Why a fact has ended, in one line."
-    what = f"{new.relation or old.relation} of {old.subject}"
-    return f"{what}: no longer {old.value}" if new.ended or new.negated else f"{what}: {old.value} → {new.value}"
-
-# %% ../../nbs/85_companion/05_supersession.ipynb #4ea44319
-from ..core.errors import InvalidInput
 
 # %% ../../nbs/85_companion/05_supersession.ipynb #9e9d14a6
 _MONTHS = ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"]

@@ -3,21 +3,13 @@
 import atexit
 import logging
 import os
-from typing import Protocol
+from typing import Any
 from weakref import WeakKeyDictionary
 
-
-class Closable(Protocol):
-    "What has a `close` that may be called twice."
-
-    def close(self) -> None:
-        "Release what is held."
+_open: WeakKeyDictionary[Any, int] = WeakKeyDictionary()  # with the process that opened it: a fork closes nothing of its parent
 
 
-_open: WeakKeyDictionary[Closable, int] = WeakKeyDictionary()  # with the process that opened it: a fork closes nothing of its parent
-
-
-def close_at_exit(opened: Closable,  # an object that holds a thread or a file
+def close_at_exit(opened: Any,  # an object that holds a thread or a file, and has a `close` that may be called twice
                   ) -> None:
     "Close something when the program ends, if it is still in use and was not closed before. The last opened is closed first."
     _open[opened] = os.getpid()

@@ -14,18 +14,15 @@ from itertools import zip_longest
 LONG = 24  # characters from which a cell is text that may be wrapped, and needs room
 
 
-def _cell(value: object) -> str:
-    text = str(value)
-    return f"<td{' class=text' if len(text) > LONG else ''}>{escape(text)}</td>"
-
-
 def html_table(headers: Iterable[str],            # one per column
                rows: Iterable[Iterable[object]],  # cells, converted with `str` and escaped
                caption: str = "",                 # line above the table; empty: none
                ) -> str:
     "Return a plain HTML table; headers, cells and caption are escaped, and cells of long text have the class `text`."
     head = "".join(f"<th>{escape(h)}</th>" for h in headers)
-    body = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows)
+    cells = ([str(value) for value in row] for row in rows)
+    tds = ("".join(f"<td{' class=text' if len(c) > LONG else ''}>{escape(c)}</td>" for c in row) for row in cells)
+    body = "".join(f"<tr>{row}</tr>" for row in tds)
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
     return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 

@@ -14,12 +14,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..companion.policy import ACTIONS, FEATURES, ContextualBandit, Vector
-from ..core.errors import InvalidInput
+from ..core.errors import InvalidInput, need
 from ..core.ids import canonical_json
 
 # %% ../../nbs/87_federation/01_update.ipynb #60a40230
@@ -168,12 +169,6 @@ def decode_update(data: bytes,       # bytes that came from a peer
     if encode_update(update) != data:
         raise InvalidInput("The update is not in its canonical spelling; nothing was changed.", "Sort keys, and leave spaces out.")
     return update
-
-# %% ../../nbs/87_federation/01_update.ipynb #944e0a03
-from functools import lru_cache
-
-
-from ..core.errors import need
 
 # %% ../../nbs/87_federation/01_update.ipynb #cdb7e6e1
 DELTA = 1e-5  # probability with which ε does not bound what is learned

@@ -8,14 +8,16 @@ __all__ = ['NEAR_SHARE', 'PLACES', 'JOINED', 'NEIGHBOURS', 'AnchoredHit', 'Ancho
 
 # %% ../../nbs/40_recall/21_anchoring.ipynb #5f851ae5
 from collections import OrderedDict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from datetime import datetime
+from typing import Any
 
 import numpy as np
 
-from ..core.errors import InvalidInput
-from .adjacency import Adjacency
+from ..core.errors import InvalidInput, suggest
+from .adjacency import Adjacency, add_links, build_adjacency, calibrated_similarity
 from .graph_walk import Walk
 from .anchors import BEAM, AnchorChoice, AnchorManager
 from .graph import GraphIndex
@@ -28,8 +30,11 @@ from ..search.lexical.bm25 import QueryPlan
 from ..search.semantic_index import MeasuredQuery, StoredVectors
 from ..store.embedding_model import Vectors, unit
 from ..store.filters import Filters
-from ..store.sqlite.edges import Floats, Ints
+from ..store.sqlite.edges import SIM, TAG, TIME, WRITE, Floats, Ints, Links
 from ..store.sqlite.memories import RecordCache
+from ..search.vector.quantizer import center
+from ..store.records import Event, MemoryRecord, read_confidence, read_count
+from ..store.sqlite.writer import SQLWriter
 
 # %% ../../nbs/40_recall/21_anchoring.ipynb #701bb4f8
 NEAR_SHARE = 0.5  # share of what a question's words can score from which a memory is near, whatever its cosine
@@ -318,19 +323,6 @@ class AnchoredSearcher:
 
 
 
-# %% ../../nbs/40_recall/21_anchoring.ipynb #0c8c1dfe
-from collections.abc import Callable
-from datetime import datetime
-from typing import Any
-
-
-from ..core.errors import suggest
-from .adjacency import add_links, build_adjacency, calibrated_similarity
-from ..search.vector.quantizer import center
-from ..store.records import Event, MemoryRecord, read_confidence, read_count
-from ..store.sqlite.edges import SIM, TAG, TIME, WRITE, Links
-from ..store.sqlite.writer import SQLWriter
-
 # %% ../../nbs/40_recall/21_anchoring.ipynb #4a081d52
 @dataclass(frozen=True, slots=True)
 class LinkPolicy:
@@ -415,7 +407,10 @@ class AnchoredWriter:
                    ) -> Links:
         "Return links from a new memory to its candidates: those the policy asks for, and those of time and tags, strong enough or not."
         threads = self.graph.backend.edge_table.threads_to(self.graph.namespace, seq)
-        around = set() if anchor is None else {anchor, *self._neighbours(anchor).tolist()}
+        around = set[int]()
+        if anchor is not None:  # with its strongest neighbours, as they are stored at this moment
+            links = build_adjacency(self.graph.backend.edge_table.links(self.graph.namespace, [anchor]))
+            around = {anchor, *links.row(anchor)[0][:NEIGHBOURS].tolist()}
         others = np.array(sorted((around | threads.keys()) - {seq}), np.int64)
         near = self._similarity(seq, others)
         time, tags = np.array([threads.get(s, (0.0, 0.0)) for s in others.tolist()], np.float32).reshape(-1, 2).T
@@ -427,10 +422,6 @@ class AnchoredWriter:
         bits[best] |= WRITE
         kept = (bits & WRITE > 0) | (bits & (TIME | TAG) > 0)
         return Links(np.full(len(others), seq, np.int64), others, weight, bits.astype(np.uint8)).only(kept)
-
-    def _neighbours(self, anchor: int) -> Ints:
-        "Return the strongest neighbours of the anchor's memory, as they are stored at this moment."
-        return build_adjacency(self.graph.backend.edge_table.links(self.graph.namespace, [anchor])).row(anchor)[0][:NEIGHBOURS]
 
     def _similarity(self, seq: int, others: Ints) -> Floats:
         "Return the similarity of a stored memory and others, each by the mean direction of its vectors, in [0, 1]; 0 without a model."

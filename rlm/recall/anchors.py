@@ -625,11 +625,7 @@ class AnchorManager:
         "Change how far searches look, and nothing else of the anchor. Raises `InvalidInput`."
         name = read_slot(slot)
         _check_hops(hop_budget)
-        with self.store.changing(name, self.context) as rows:
-            if rows[name].seq is None:
-                raise InvalidInput(f"The slot {name} is empty.", f"Say which memory it is to stand at: rlm anchors set {name} ID.")
-            rows[name] = replace(rows[name], hop_budget=hop_budget)
-            self.store.log(name, "hops", None)
+        self._change(name, "hops", None, f"Say which memory it is to stand at: rlm anchors set {name} ID.", hop_budget=hop_budget)
 
     def pin(self,
             slot: str,               # A, B or C
@@ -640,20 +636,21 @@ class AnchorManager:
         with self.backend.transaction():
             if id is not None:
                 self.put(name, id)
-            with self.store.changing(name, self.context) as rows:
-                if rows[name].seq is None:
-                    raise InvalidInput(f"The slot {name} is empty.", f"Say which memory: rlm anchors pin {name} ID.")
-                rows[name] = replace(rows[name], pinned=True)
-                self.store.log(name, "pin", id)
+            self._change(name, "pin", id, f"Say which memory: rlm anchors pin {name} ID.", pinned=True)
 
     def unpin(self,
               slot: str,  # A, B or C
               ) -> None:
         "Let an anchor move again."
-        name = read_slot(slot)
+        self._change(read_slot(slot), "unpin", None, "", pinned=False)
+
+    def _change(self, name: str, what: str, id: str | None, empty: str, **fields: Any) -> None:
+        "Change fields of an anchor, and log what was done. Raises `InvalidInput` for an empty slot, with what to do, where that is said."
         with self.store.changing(name, self.context) as rows:
-            rows[name] = replace(rows[name], pinned=False)
-            self.store.log(name, "unpin", None)
+            if empty and rows[name].seq is None:
+                raise InvalidInput(f"The slot {name} is empty.", empty)
+            rows[name] = replace(rows[name], **fields)
+            self.store.log(name, what, id)
 
     @property
     def state(self) -> AnchorStates:

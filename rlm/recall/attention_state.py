@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
+from collections import OrderedDict
 
 import numpy as np
 
@@ -23,11 +24,14 @@ from .checkpoints import Checkpoint, CheckpointManager, read_checkpoints, write_
 from .local_search import LocalizedSearchEngine
 from .neighbourhood import Floats, Ints
 from .working_memory import SLOTS, Slot, WorkingMemory, read_slots, write_slots
-from ..search.candidates import Searcher
+from ..search.candidates import EVERYTHING, Searcher
 from ..search.namespace_index import NamespaceIndex
 from ..search.namespace_search import IndexBuilder
 from ..search.scoring import RankedMemory
 from ..store.sqlite.storage import SQLStorage
+from ..core.text import normalise
+from ..search.query_features import QueryFeatures
+from ..store.filters import Filters, is_plain
 TOPIC_JOIN_COSINE = 0.35  # least cosine of a memory with the subject it joins; with e5, half of LoCoMo's turns have .56 or more to the next
 LOCAL_ANSWERS_PER_CHANGE = 64  # local answers that count as one change; after as many it is noted which slots led to them
 MAX_NEW_CHECKPOINTS = 16  # memories written at once that become checkpoints, the last ones
@@ -215,15 +219,6 @@ class _AttentionRepository:
         rows = self.store.event_log.written_since(self.namespace, event, MAX_NEW_CHECKPOINTS)
         return sorted({(int(seq), str(name)) for seq, name in rows})[-MAX_NEW_CHECKPOINTS:]
 
-# %% ../../nbs/40_recall/18_attention_state.ipynb #5d3794f4
-from collections import OrderedDict
-
-
-from ..core.text import normalise
-from ..search.candidates import EVERYTHING
-from ..search.query_features import QueryFeatures
-from ..store.filters import Filters, is_plain
-
 # %% ../../nbs/40_recall/18_attention_state.ipynb #2e1ef0bf
 CACHE_SIZE = 512  # answers that are kept
 REWORDED_SIZE = 8  # last questions that are known in any order of their words
@@ -260,11 +255,6 @@ class CachedAnswer(NamedTuple):
         return unit is self.unit if unit is None or self.unit is None else float(unit @ self.unit) >= SAME_COSINE
 
 
-def _timeless(filters: Filters) -> Filters | None:
-    "Return filters without the present moment, which is another each time; None: they hold nothing back."
-    return None if is_plain(filters) else replace(filters, now=None)
-
-
 def cache_key(text: str,                       # the question
               keywords: Sequence[str] | None,  # words to search for; None: all its words
               filters: Filters,                # filters of a search
@@ -272,7 +262,7 @@ def cache_key(text: str,                       # the question
               model: str | None,               # name of the model of the vectors
               ) -> CacheKey:
     "Return the same key for questions that differ in case and white space alone."
-    held = None if filters is EVERYTHING else _timeless(filters)
+    held = None if filters is EVERYTHING or is_plain(filters) else replace(filters, now=None)  # the present is another each time
     return CacheKey(" ".join(normalise(text).split()), None if keywords is None else tuple(keywords), held, k, model)
 
 # %% ../../nbs/40_recall/18_attention_state.ipynb #309660b9
@@ -323,16 +313,12 @@ class AnswerCache:
         if len(self._reworded) > REWORDED_SIZE:
             self._reworded.popitem(last=False)
 
-    def forget_slot(self,
-                    slot_id: str,  # slot that has passed on to another subject
-                    ) -> None:
-        "Forget the reworded questions that a slot led to."
-        for words in [words for words, answer in self._reworded.items() if answer.slot == slot_id]:
+    def forget_reworded(self,
+                        slot_id: str | None,  # slot that has passed on to another subject; None: all, as something was written
+                        ) -> None:
+        "Forget which questions are the same in other words, those that a slot led to."
+        for words in [words for words, answer in self._reworded.items() if slot_id in (None, answer.slot)]:
             del self._reworded[words]
-
-    def forget_reworded(self) -> None:
-        "Forget which questions are the same in other words: something was written."
-        self._reworded.clear()
 
     def clear(self) -> None:
         "Forget every answer, under both keys."
@@ -397,7 +383,7 @@ class AttentionState:
             if best and shares[best] >= TOPIC_JOIN_COSINE:
                 return memory.put(memory.slots[best].used(now))
         slot = memory.begin(context, self.model, unit, now)
-        self.cache.forget_slot(slot.slot_id)
+        self.cache.forget_reworded(slot.slot_id)
         return slot
 
     def add_checkpoints(self,
@@ -455,7 +441,7 @@ class AttentionState:
         "Take over what was written; in a moment of the index."
         self.local.neighbourhoods.invalidate(changes.seqs)
         self.process_pending()
-        self.cache.forget_reworded()
+        self.cache.forget_reworded(None)
         now = self.clock.now()
         for seq, name in written:
             unit = self.local.centre_of(np.array([seq]))
@@ -475,11 +461,6 @@ class AttentionState:
         self.unsaved = 0.0
         self.local.neighbourhoods.clear()
         self.local.in_mind.clear()
-
-    def recollect(self) -> None:
-        "Bring to mind what the slots lead to, those used last at the end."
-        for slot in sorted(self.working_memory.slots.values(), key=lambda s: (s.last_used_at, s.slot_id)):
-            self.local.in_mind.recent.note([r.seq for r in reversed(self.checkpoints.of(slot))], slot.slot_id)
 
 # %% ../../nbs/40_recall/18_attention_state.ipynb #a7keep02
 FLUSH_THRESHOLD = 32  # changes of attention that may be lost in a crash
@@ -520,7 +501,8 @@ class AttentionKeeper:
         "Take over the slots and checkpoints of the store."
         with self.index.snapshot():
             self.watcher.start(self.repository.load(self.state.model, self.state.working_memory, self.state.checkpoints))
-            self.state.recollect()
+            for slot in sorted(self.state.working_memory.slots.values(), key=lambda s: (s.last_used_at, s.slot_id)):  # the last at the end
+                self.state.local.in_mind.recent.note([r.seq for r in reversed(self.state.checkpoints.of(slot))], slot.slot_id)
 
     def _catch_up(self) -> None:
         "Take over what has been written. The index is brought into step."

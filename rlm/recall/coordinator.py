@@ -16,15 +16,14 @@ from typing import Any, overload
 
 import numpy as np
 
-from ..core.clock import Clock
+from ..core.clock import Clock, to_iso
 from ..core.text import tokens
-from .attention_state import CachedAnswer, CacheKey, Wording, cache_key
 from .attention_state import ALWAYS, LEADING, LOCAL_ANSWERS_PER_CHANGE, TOPIC_JOIN_COSINE, AttentionKeeper, AttentionState
-from .attention_state import FullAnswer, StoreWatcher
+from .attention_state import CacheKey, CachedAnswer, FullAnswer, StoreWatcher, Wording, cache_key
 from .local_kernel import RELEVANCE, LocalAnswer
 from .local_search import LEAST_HITS, LocalizedSearchEngine
-from .neighbourhood import Ints
-from .checkpoints import CheckpointManager
+from .neighbourhood import Floats, Ints
+from .checkpoints import Checkpoint, CheckpointManager
 from ..search.candidates import EVERYTHING, AllowedDocs, Query
 from ..search.explainer import first_of_ties
 from ..search.scoring import SCORE_EPSILON, RankedList, RankedMemory, base_score, nth_highest
@@ -34,6 +33,10 @@ from ..search.semantic_index import MeasuredQuery, check_query_vector
 from ..store.embedding_model import EmbeddingModelInfo, Vectors
 from ..store.filters import Filters
 from ..store.records import MemoryRecord, read_count
+from ..core.errors import InvalidInput, NotFound
+from .working_memory import Slot, WorkingMemory
+from ..search.vector.quantizer import center_one
+from ..store.sqlite.memories import RecordCache
 CHECKPOINTS = ("off", "create", "parallel", "full")  # how far local search is rolled out
 
 # %% ../../nbs/40_recall/20_coordinator.ipynb #86896f56
@@ -164,15 +167,6 @@ def highest(values: Any,  # scores
 def _may_be_akin(one: Any, other: Any) -> bool:
     "Tell whether questions, by their places, may be about the same; those without vectors may."
     return one is None or other is None or float(one @ other) >= TOPIC_JOIN_COSINE
-
-# %% ../../nbs/40_recall/20_coordinator.ipynb #b36abe61
-from ..core.clock import to_iso
-from ..core.errors import InvalidInput, NotFound
-from .neighbourhood import Floats
-from .checkpoints import Checkpoint
-from .working_memory import Slot, WorkingMemory
-from ..search.vector.quantizer import center_one
-from ..store.sqlite.memories import RecordCache
 
 # %% ../../nbs/40_recall/20_coordinator.ipynb #820999de
 SLOT_RELEVANCE = 0.3  # least cosine of a slot and a question whose checkpoints are searched

@@ -40,10 +40,6 @@ class NormalizedVectors:
     seqs: Ints  # memories, ascending
     rows: Floats  # (n, dim)
 
-    def block_rows(self) -> int:
-        "Return how many rows are compared with all others at a time."
-        return max(16, BLOCK_CELLS // max(len(self.seqs), 1))
-
 # %% ../../nbs/40_recall/04_graph_builder.ipynb #98ea6b42
 def normalized_vectors(source: StoredVectors,  # vectors of a namespace
                        ) -> NormalizedVectors:
@@ -171,7 +167,7 @@ class NearestNeighbors:
 
     def _search_in_full(self, rows: Ints) -> Candidates:
         "Search rows whose threshold was guessed too high: nothing is approximate."
-        parts, size = list[Candidates](), self.vectors.block_rows()
+        parts, size = list[Candidates](), max(16, BLOCK_CELLS // max(len(self.vectors.seqs), 1))
         for n in range(0, len(rows), size):
             block = rows[n:n + size]
             scores = self.vectors.rows[block] @ self.vectors.rows.T

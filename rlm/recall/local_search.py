@@ -87,6 +87,31 @@ class NeighbourhoodRanker:
         every = Candidates(numbers, words, np.concatenate((here.meaning, meaning)), EXACT)
         return LocalRanking(self.index.scorer.rank(features, every, k), found.left, len(numbers), first.postings, every)
 
+    def answer(self,
+               around: Neighbourhood,  # memories of the subject
+               terms: list[str],       # words of the question, in a moment of the index
+               features: QueryFeatures,         # times, persons and language that it names
+               measured: MeasuredQuery | None,  # its vector, measured
+               k: int,                 # number of memories wanted
+               depth: int,             # number of memories ranked
+               margin: float,          # margin by which the last hit must exceed the bound of the others
+               sure: int,              # number of sure hits, once words elsewhere were looked at
+               passing: Any = None,    # by number in the index: which memories may be found; None: all
+               names: Mapping[str, Sequence[str]] = {},  # name of the question → what it is written as in another script
+               ) -> LocalAnswer:
+        "Rank a neighbourhood, if that is not conclusive with the memories elsewhere that hold the words best; say why neither is."
+        first = self.rank(around, terms, features, measured, depth, passing, names)
+        bound, unscored = margin + cue_bound(features), self.index.lexical.documents - first.size
+        least = bound + tail_bound(k, unscored) + DEFAULT_WEIGHTS.words * first.left
+        if first.ranked and (unscored <= 0 or is_conclusive(first.ranked, k, least)):
+            return LocalAnswer(first.ranked)
+        second = self.rank_with_matches(first, features, measured, depth)
+        if not self.index.semantic.is_valid:
+            return LocalAnswer(declined="being erased")
+        if is_conclusive(second.ranked, k, bound + tail_bound(sure, unscored) + DEFAULT_WEIGHTS.words * second.left, sure):
+            return LocalAnswer(second.ranked)
+        return LocalAnswer(declined="too few" if len(second.ranked) < k else "too weak")
+
 # %% ../../nbs/40_recall/17_local_search.ipynb #87cfebe2
 class NeighbourhoodCache:
     "Make the neighbourhoods of slots when they are needed, and keep them while they hold."
@@ -288,25 +313,12 @@ class RecentMemorySearch:
             measured, found = self.kernel.run(table, terms, features, query.vector, k, passing, -np.inf, MARGIN, sure, deep)
         if found is None:
             measured = measured or self.index.semantic.measure(query.vector)
-            found = self._rank(around, terms, names, features, measured, k, passing)
+            deep = max(k, self.searcher.depth)
+            found = self.ranker.answer(around, terms, features, measured, k, deep, MARGIN, sure, passing, names)
         if not found.declined and not around.members.issuperset(found.ranked[:sure].seqs.tolist()):
             found = LocalAnswer(declined="not in mind")
         slot = "" if found.declined else self.recent.slot_of.get(int(found.ranked.rows[0, 0]), "")
         return measured, found._replace(slot=slot)
-
-    def _rank(self, around: Neighbourhood, terms: list[str], names: Mapping[str, Sequence[str]], features: QueryFeatures,
-              measured: MeasuredQuery | None, k: int, passing: Any) -> LocalAnswer:
-        "Do in numpy what the compiled call does."
-        deep, sure = max(k, self.searcher.depth), min(LEAST_HITS, k)
-        first = self.ranker.rank(around, terms, features, measured, deep, passing, names)
-        bound, unscored = MARGIN + cue_bound(features), self.index.lexical.documents - first.size
-        least = bound + tail_bound(k, unscored) + DEFAULT_WEIGHTS.words * first.left
-        if first.ranked and (unscored <= 0 or is_conclusive(first.ranked, k, least)):
-            return LocalAnswer(first.ranked)
-        second = self.ranker.rank_with_matches(first, features, measured, deep)
-        least = bound + tail_bound(sure, unscored) + DEFAULT_WEIGHTS.words * second.left
-        good = self.index.semantic.is_valid and is_conclusive(second.ranked, k, least, sure)
-        return LocalAnswer(second.ranked) if good else LocalAnswer(declined="too weak")
 
 # %% ../../nbs/40_recall/17_local_search.ipynb #ba6c8f3a
 class LocalizedSearchEngine:
@@ -384,19 +396,9 @@ class LocalizedSearchEngine:
             return LocalAnswer(slot=slot.slot_id, declined="learned ranking")
         terms, numbers = self.searcher.candidates.search_terms(features, query.terms), None if passing is None else passing.mask
         names = self.searcher.candidates.names_across(features, query.text)
-        around, name, k, deep = self.neighbourhoods.get_possibly_stale(slot), slot.slot_id, top_k, max(top_k, self.searcher.depth)
-        first, documents = self.ranker.rank(around, terms, features, measured, deep, numbers, names), self.index.lexical.documents
-        bound, unscored = self.margin + cue_bound(features), documents - first.size
-        least = bound + tail_bound(k, unscored) + DEFAULT_WEIGHTS.words * first.left
-        if first.ranked and (unscored <= 0 or is_conclusive(first.ranked, k, least)):
-            return LocalAnswer(first.ranked, name)
-        second = self.ranker.rank_with_matches(first, features, measured, deep)
-        if not self.index.semantic.is_valid:
-            return LocalAnswer(slot=name, declined="being erased")
-        sure = min(SURE, k)
-        if is_conclusive(second.ranked, k, bound + tail_bound(sure, unscored) + DEFAULT_WEIGHTS.words * second.left, sure):
-            return LocalAnswer(second.ranked, name)
-        return LocalAnswer(slot=name, declined="too few" if len(second.ranked) < k else "too weak")
+        around, deep, sure = self.neighbourhoods.get_possibly_stale(slot), max(top_k, self.searcher.depth), min(SURE, top_k)
+        found = self.ranker.answer(around, terms, features, measured, top_k, deep, self.margin, sure, numbers, names)
+        return found._replace(slot=slot.slot_id)
 
     def unit_of(self,
                 vector: Any,  # vector of a question, by the store's model; None: it has none

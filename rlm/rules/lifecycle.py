@@ -12,13 +12,14 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tqdm import tqdm
 
-from ..core.clock import Clock, from_iso, parse_time, to_iso
-from ..core.errors import InvalidInput, NotFound
+from ..core.clock import Clock, SystemClock, from_iso, parse_time, to_iso
+from ..core.errors import InvalidInput, NotFound, SettingsError
 from ..core.guard import guarded
 from ..core.promotion import RANK, PromotionPolicy, PromotionVerdict, judge
 from ..core.settings import Settings
@@ -365,13 +366,6 @@ class RuleLifecycle:
             if not versions or versions[-1].kind != "rule":
                 raise NotFound(f"Nothing is known of a rule {rule_id[:60]!r} in namespace {self.namespace!r}.", "See `rlm rules list`.")
             return make_history(versions, self.backend.events(self.namespace, versions[-1].id))
-
-# %% ../../nbs/50_rules/07_lifecycle.ipynb #ec1a42ff
-from datetime import UTC, tzinfo
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
-from ..core.clock import SystemClock
-from ..core.errors import SettingsError
 
 # %% ../../nbs/50_rules/07_lifecycle.ipynb #42fefd57
 def zone(name: str,  # such as Asia/Seoul

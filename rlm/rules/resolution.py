@@ -59,13 +59,6 @@ class Decision:
     disproved: tuple[str, ...] = ()  # losers that the facts, or the rules that are not in dispute, rule out: they alone are to blame
 
 # %% ../../nbs/50_rules/14_resolution.ipynb #f47ac9b2
-def _proposal_effects(outcome: Expression, match: MatchResult) -> dict[str, Value]:
-    "Return what a proposal sets, as far as the facts allow to compute it."
-    facts = type_facts(match.facts)
-    sorts: dict[str, Sort] = {name: sort for sort, name in facts}
-    return compile_rule(FormalRule(TRUE, outcome, {**dict.fromkeys(variables(outcome), "Real"), **sorts})).effects(facts)
-
-
 @dataclass(frozen=True, slots=True)
 class Resolution:
     "Holds what is to be done in a situation, and why."
@@ -79,8 +72,10 @@ class Resolution:
         lost = {i for r in self.rulings for i in r.losers}
         found = {name: value for f in self.match.fired if f.rule_id not in lost for name, value in f.effects.items()}
         for r in self.rulings:
-            if r.proposal and r.proposal.outcome is not None:
-                found |= _proposal_effects(r.proposal.outcome, self.match)
+            if r.proposal and (outcome := r.proposal.outcome) is not None:  # as far as the facts allow to compute it
+                facts = type_facts(self.match.facts)
+                sorts: dict[str, Sort] = {**dict.fromkeys(variables(outcome), "Real"), **{name: sort for sort, name in facts}}
+                found |= compile_rule(FormalRule(TRUE, outcome, sorts)).effects(facts)
         return dict(sorted(found.items()))
 
     @property

@@ -7,11 +7,20 @@ __all__ = ['SPREAD', 'ROOM', 'FORMAT', 'Arrays', 'DAMAGE', 'GrowableArray', 'is_
            'unpack_texts', 'read_index', 'write_index']
 
 # %% ../../nbs/28_index/01_arrays.ipynb #9e52f2db
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+import json
+import logging
+import lzma
+import struct
+import zipfile
+import zlib
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..store.sqlite.erasure import DerivedFiles, file_tag
 
 # %% ../../nbs/28_index/01_arrays.ipynb #2084a032
 class GrowableArray:
@@ -130,19 +139,6 @@ class SeqTable:
     def nbytes(self) -> int:
         "Return the bytes that it takes."
         return self._keys.nbytes + self._values.nbytes + (0 if self._array is None else self._array.buffer.nbytes)
-
-# %% ../../nbs/28_index/01_arrays.ipynb #dfba3a91
-import json
-import logging
-import lzma
-import struct
-import zipfile
-import zlib
-from collections.abc import Mapping
-from pathlib import Path
-
-
-from ..store.sqlite.erasure import DerivedFiles, file_tag
 
 # %% ../../nbs/28_index/01_arrays.ipynb #87d8f17d
 FORMAT = 11  # number of the layout of index files; raised when what they hold changes

@@ -334,16 +334,12 @@ def _lexical_fingerprints(lexical: LexicalIndex,  # an index of words
 _PLAIN = ("recalled", "end", "user", "said", "length", "types", "changes", "asks", "script", "recorded")  # columns of values
 
 
-def _as_bits(column: NDArray[Any]) -> Hashes:
-    return mixed(column.astype(np.float64).view(np.uint64))
-
-
 def _metadata_fingerprints(c: MetadataTable,  # metadata of an index
                            ) -> Hashes:       # by document id
     "Return a fingerprint of the metadata of each document."
     found = np.zeros(c["seq"].size, np.uint64)
     for n, name in enumerate(_PLAIN):
-        found += _as_bits(c[name]) * np.uint64(2 * n + 1)
+        found += mixed(c[name].astype(np.float64).view(np.uint64)) * np.uint64(2 * n + 1)
     named = {"session": c.sessions, "speaker": c.speakers, **{name: c.labels[name] for name in LABELS}}
     for n, (name, known) in enumerate(named.items(), start=len(_PLAIN)):
         hashes = np.append(_text_hashes(list(known)), np.uint64(0))  # -1, for no name, is the last

@@ -206,19 +206,6 @@ def _search_connected(ctx: MemoryContext,        # the open store
     return [c for c in made if c.memory.id not in gone]
 
 # %% ../../nbs/90_service/06_companion.ipynb #345dd45b
-def _policy_rules(settings: Settings,  # all settings
-                  ) -> PolicyRules:
-    "Return the thresholds and languages that settings name."
-    spoken = LANGUAGES if settings.language == "both" else (settings.language,)
-    return PolicyRules(settings.policy_save, settings.policy_skip, spoken)
-
-
-def _reward_values(settings: Settings,  # all settings
-                   ) -> RewardValues:
-    "Return what settings say the course of a conversation is worth."
-    return RewardValues(settings.reward_continued, settings.reward_extended, settings.reward_indifferent)
-
-
 def _turn_embedder(ctx: MemoryContext,  # the open store
                    ) -> Callable[[str], Vector] | None:
     "Return what makes a turn's vector by the store's model; None: there is no model."
@@ -477,7 +464,8 @@ class Companion:
                  ) -> None:
         self.ctx, self.reader, self.writer, self.searcher = ctx, reader, writer, searcher
         self.storage, self.namespace = ctx.storage, ctx.namespace
-        self._rules = _policy_rules(ctx.settings)
+        spoken = LANGUAGES if ctx.settings.language == "both" else (ctx.settings.language,)
+        self._rules = PolicyRules(ctx.settings.policy_save, ctx.settings.policy_skip, spoken)
         self._rule_policy: Any = None  # opened with the first rule
         self._learned: tuple[tuple[str, str], MemoryPolicy] | None = None  # ids of one's own and of shared parameters, and their policy
 
@@ -546,7 +534,7 @@ class Companion:
               ) -> Reward:
         "Learn whether a decision to save or to skip was right, and store what was learned. Words that say nothing teach nothing."
         decision, topic = (about.decision, about.turn) if isinstance(about, Observation) else (about, "")
-        values = _reward_values(self.ctx.settings)
+        values = RewardValues(self.ctx.settings.reward_continued, self.ctx.settings.reward_extended, self.ctx.settings.reward_indifferent)
         reward = _read_feedback(feedback, topic, self._rules.languages, values)
         if isinstance(feedback, str) and reward.value == 0:
             return reward

@@ -226,8 +226,8 @@ class MemoryWriter:
         now, latest, on = max(r.updated_at for r in records), {r.seq: r for r in records}, self.ctx.settings.supersede == "on"
         for record, stated in zip(records, found, strict=True):
             for over in self.facts.keep(tx, record, stated, now) if stated.facts or (on and may_answer(record)) else ():
-                if over.record.seq in latest:
-                    latest[over.record.seq] = over.record
+                if over.seq in latest:
+                    latest[over.seq] = over
         return list(latest.values())
 
     def insert_near(self,

@@ -18,12 +18,19 @@ from rlm.core.clock import ManualClock, SystemClock
 from rlm.core.errors import StoreBusy, StoreError
 from rlm.core.text import tokens
 from rlm.store.sqlite.database import restore
-from rlm.store.sqlite.runs import RunRow, RunTable, TrajectoryRow
+from rlm.store.sqlite.runs import RunTable
 
 # No word of these is a part of any other word in the tests or the schema.
 WORDS = {"text": "zwiebelkuchen", "title": "quarzsand", "summary": "frostbeule", "tag": "xylofonist", "speaker": "wuchtbrumme",
          "extra": "jodphosphat", "scope": "mauerqualle", "provenance": "kolkrabe", "category": "pfauenauge", "formal": "nachtijglu",
          "update": "dromedarhuf", "korean": "뀕뷁쒧", "neighbour": "galgenvogel"}
+AT = "2026-01-01T00:00:00.000000Z"
+
+
+def trajectory(id: str, question: str, answer: str, log: str | None = None) -> dict[str, object]:
+    "A row of the run r."
+    return {"trajectory_id": id, "run_id": "r", "task_query": question, "final_answer": answer, "iteration_count": 1, "converged": 1,
+            "artifact_json": "{}", "rlm_log_path": log, "created_at": AT}
 
 
 def traces(folder: Path, words: Iterator[str] | list[str]) -> list[str]:
@@ -189,9 +196,8 @@ def test_an_erasure_that_was_killed_is_finished_at_the_next_opening(tmp_path: Pa
         fill(store, 2500)  # large enough for an index file
         id = secret(store)
         with store.backend.transaction():
-            RunTable(store.backend.db).put_run(RunRow("r", "default", "2026-01-01T00:00:00.000000Z"))
-            RunTable(store.backend.db).put_trajectory(TrajectoryRow("t-1", "r", "q", "a", 1, 1, "{}", str(log), None, None,
-                                                                    "2026-01-01T00:00:00.000000Z"))
+            RunTable(store.backend.db).put_run({"run_id": "r", "namespace": "default", "created_at": AT})
+            RunTable(store.backend.db).put_trajectory(trajectory("t-1", "q", "a", str(log)))
         store.update(id, provenance={"trajectory_id": "t-1"})
         assert store.search(WORDS["text"])[0].id == id
     with Memory(path, embedder="none"):
@@ -272,9 +278,8 @@ def test_a_namespace_is_erased_in_one_call(tmp_path: Path) -> None:
         team.delete(gone)
         team.anchors.set("A", team.recent(1)[0].id)
         with team.backend.transaction():
-            RunTable(team.backend.db).put_run(RunRow("r", "team", "2026-01-01T00:00:00.000000Z", notes="eberesche"))
-            RunTable(team.backend.db).put_trajectory(TrajectoryRow("t-1", "r", "eberesche", "eberesche", 1, 1, "{}", str(log), None, None,
-                                                                   "2026-01-01T00:00:00.000000Z"))
+            RunTable(team.backend.db).put_run({"run_id": "r", "namespace": "team", "created_at": AT, "notes": "eberesche"})
+            RunTable(team.backend.db).put_trajectory(trajectory("t-1", "eberesche", "eberesche", str(log)))
         assert team.search(WORDS["update"]) and mine.search("tea at six")[0].id == "kept"
         with Memory(path, embedder="none", namespace="team") as elsewhere:
             assert len(elsewhere.search("tea")) == 10
@@ -347,16 +352,15 @@ def test_attention_does_not_write_back_what_was_erased(tmp_path: Path, elsewhere
 
 
 def test_the_runs_that_earlier_versions_came_from_are_forgotten_too(store: Memory) -> None:
-    run, db = RunRow("r", "default", "2026-01-01T00:00:00.000000Z"), store.backend.db
-    word = WORDS["text"]
+    word, db = WORDS["text"], store.backend.db
     with store.backend.transaction():
-        assert RunTable(db).put_run(run)
+        assert RunTable(db).put_run({"run_id": "r", "namespace": "default", "created_at": AT})
         for name in ("t-1", "t-2", "t-3"):
             answer = "There is tea." if name == "t-3" else f"There is {word}."
-            RunTable(db).put_trajectory(TrajectoryRow(name, "r", answer, answer, 1, 1, "{}", None, None, None, run.created_at))
+            RunTable(db).put_trajectory(trajectory(name, answer, answer))
     memory = store.write(f"There is {word}.", provenance={"trajectory_id": "t-1"})
     store.update(memory.id, provenance={"trajectory_id": "t-2"})
     store.update(memory.id, provenance={"source": "human"})
     store.delete(memory.id, erase=True)
-    assert [t.final_answer for _, t, _ in RunTable(db).read("default")] == [None, None, "There is tea."]
+    assert [t["final_answer"] for t in RunTable(db).read("default")] == [None, None, "There is tea."]
     assert traces(folder_of(store), [word]) == []

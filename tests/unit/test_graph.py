@@ -31,7 +31,7 @@ from rlm.recall.anchors import HYSTERESIS, PATIENCE, RATE, AnchorManager
 from rlm.recall.graph import GraphIndex
 from rlm.recall.graph_walk import walk
 from rlm.recall.snapshots import GraphImport, export_anchors, export_graph, import_anchors, import_graph, read_file
-from rlm.service.http.telemetry import AnchorCollector, AnchorCounters
+from rlm.service.http.telemetry import AnchorCounters, StoreCollector
 from rlm.store.embedding_model import unit
 from rlm.store.filters import Filters
 from rlm.store.records import Event, MemoryRecord
@@ -561,7 +561,7 @@ def test_hops_are_those_of_a_hit(memory: Memory) -> None:
     memory.search("boat number 3", 1, slot="A")
     c = memory.anchors.counts
     said = {m.name: m.samples[0].value for m in
-            AnchorCollector(lambda: AnchorCounters(c.searches, c.local_hits, c.fallbacks, c.hops)).collect()}
+            StoreCollector(lambda: AnchorCounters(c.searches, c.local_hits, c.fallbacks, c.hops)).collect()}
     assert said["rlm_avg_hops"] == pytest.approx((8 / 9 + 1) / 2) and c.local_hits == 2
 
 

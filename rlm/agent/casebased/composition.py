@@ -117,11 +117,6 @@ _AFTER = re.compile(r"(?<=\})(?:들|은|는|이|가|을|를|의|에|에서|에�
 _COUNTED = re.compile(r"\bhow many\b|\b(?:total )?number of\b|\bcount\b|(?:총 )?몇 ?개\S*|개수\S*")
 
 
-def _without_headers(names: QuestionEntities) -> QuestionEntities:
-    "The names without those of the ontology itself: *in SOSA* names no term."
-    return replace(names, links=tuple(k for k in names.links if k.terms[0].kind != "ontology"))
-
-
 def idle(word: str,  # in small letters
          ) -> bool:
     "Tell whether a word that is left over says nothing about what is asked for."
@@ -206,7 +201,7 @@ def compose(names: QuestionEntities,  # terms that the question names
             own: frozenset[str] = frozenset(),  # names that are no terms, in small letters: the ontology's own
             ) -> str:                 # code; empty when it describes no such set
     "Write the code for a question that describes a set of terms by conditions."
-    text, marks = _marked_question(_without_headers(names))
+    text, marks = _marked_question(replace(names, links=tuple(k for k in names.links if k.terms[0].kind != "ontology")))  # *in SOSA*
     text = " ".join(w for w in text.split() if re.sub("['’]s$", "", w.strip("?.,!'’")) not in own or "{" in w)
     text = re.sub(r" (?:in|of|from) (?:this|the|our|your) (?:ontology|vocabulary|file|model|schema|data|graph)(?= ?[?.!]?$)", "", text)
     text = _CLAIM.sub("", re.sub(r",? please ?[?.!]*$", "", text))

@@ -81,12 +81,6 @@ CLEAR, TORN = 0.5, 0.85  # below the first, a best score is believed only when t
 LEAST_SCORE = 0.3  # lowest score of a strategy that is tried; below it, it is only read
 
 
-def _turns_in(messages: Sequence[Message]) -> list[tuple[str, str]]:
-    "Return the steps of a conversation with the loop: code and what it printed."
-    rest = list(messages)[next((i for i, m in enumerate(messages) if m.role == "assistant"), len(messages)):]
-    return [(a.content, b.content) for a, b in zip(rest[::2], rest[1::2], strict=False)]
-
-
 def _block(said: str, code: str) -> str:
     return f"{said}\n```repl\n{code}\n```"
 
@@ -260,7 +254,8 @@ def next_move(messages: Sequence[Message],  # messages of a run
         raise ModelError("The habit model can't read texts; it only follows strategies.", "Name a language model, such as openai:NAME.")
     if "\n- search_entity(" not in messages[0].content:
         return unknown("no ontology", task)
-    turns = _turns_in(messages)
+    rest = list(messages)[next((i for i, m in enumerate(messages) if m.role == "assistant"), len(messages)):]
+    turns = [(a.content, b.content) for a, b in zip(rest[::2], rest[1::2], strict=False)]  # code, and what it printed
     if not turns:
         return _block("Which terms does the question name?", lookup_code(mentions_in(task)))
     if _CHANGE_REQUEST.search(task):

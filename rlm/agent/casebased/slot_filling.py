@@ -255,14 +255,6 @@ _COUNTED = re.compile(r"\bhow many (?:different |distinct |named |defined )*([a-
                       r"|(\S+?)(?:은|는|이|가|의 수는)? (?:모두 |전부 |총 )?몇 ?(?:개|명|가지|종)", re.I)
 
 
-def _counts_another(shown: PromptedStrategy,  # a strategy without slots for terms
-                    question: str,            # words of the question
-                    ) -> bool:
-    "Tell whether a question asks for the number of something that the strategy does not speak of: *how many dragons*."
-    m = _COUNTED.search(question)
-    return m is not None and not {*tokens(m[1] or m[2])} <= shown.words | EMPTY
-
-
 def fill(shown: PromptedStrategy,          # a strategy
          names: QuestionEntities,          # terms that the question names
          known: frozenset[str],  # words that the strategies in the prompt use themselves
@@ -271,7 +263,8 @@ def fill(shown: PromptedStrategy,          # a strategy
     values = _other_values(shown, names)
     entities = _order_of(shown, [s for s in shown.slots if s.startswith("entity")])
     if values is None or not entities:
-        other = names.named or names.unknown or _counts_another(shown, names.question)
+        m = _COUNTED.search(names.question)  # the number of something that the strategy does not speak of: *how many dragons*
+        other = names.named or names.unknown or (m is not None and not {*tokens(m[1] or m[2])} <= shown.words | EMPTY)
         return values if "text" in shown.slots or not other else None
     some = once(names.named if len(once(names.named)) >= len(entities) else names.links)
     some = beside(some, names.question, len(entities))

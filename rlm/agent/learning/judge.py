@@ -170,12 +170,6 @@ _STANCE = re.compile(r"\b(?:yes|no|not|nor|never|is|are|was|were|do|does|has|hav
                      r"|[네예않없있맞참]|아[니마]|그렇|입니다|이다|거짓|모[르릅]")
 
 
-def _of_something_else(answer: str, task: str) -> bool:
-    "Whether an answer is a sentence, five words or more, that neither affirms nor denies and has no word of the question."
-    told, asked = normalise(answer), set(re.findall(r"\w{4,}", normalise(task)))
-    return len(told.split()) >= 5 and not _STANCE.search(told) and not asked & set(re.findall(r"\w{4,}", told))
-
-
 def has_other_form(trajectory: Trajectory,  # a run
                    form: str,               # expected: truth or number
                    ) -> bool:
@@ -187,7 +181,8 @@ def has_other_form(trajectory: Trajectory,  # a run
     if parts and all(_TERM.fullmatch(p) or (form == "truth" and _DIGITS.fullmatch(p)) for p in parts):
         return True
     if form == "truth":
-        return _of_something_else(answer, trajectory.task)
+        told, asked = normalise(answer), set(re.findall(r"\w{4,}", normalise(trajectory.task)))  # a sentence of something else
+        return len(told.split()) >= 5 and not _STANCE.search(told) and not asked & set(re.findall(r"\w{4,}", told))
     return bool(re.search(r"\d", answer) or read_numbers(answer)) or (read_truth(answer, value) is not None and not _BEING.match(answer))
 
 # %% ../../../nbs/80_learning/13_judge.ipynb #730f6b55
@@ -262,11 +257,6 @@ def _verify_terms(trajectory: Trajectory, expected: Sequence[object]) -> Judgmen
     said = f"{len(wanted) - len(missing)} of {len(wanted)} terms, {len(extra)} that do not belong."
     return Judgment(not missing and not extra, said, "high", tuple(missing))
 
-
-def _verify_texts(trajectory: Trajectory, expected: Sequence[str]) -> Judgment:
-    missing = tuple(t for t in expected if match_form(t) not in match_form(trajectory.answer))
-    return Judgment(not missing, "It does not say what it should." if missing else "It says what it should.", "high", missing)
-
 # %% ../../../nbs/80_learning/13_judge.ipynb #11658b9a
 def _verify_one(trajectory: Trajectory, expected: bool | int) -> Judgment:
     "Yes or no, or a number."
@@ -288,7 +278,9 @@ def verify(trajectory: Trajectory,      # a run that answered
     if expected.form == "terms":
         return _verify_terms(trajectory, expected.value)
     if expected.form in ("text", "contains"):
-        return _verify_texts(trajectory, [expected.value] if expected.form == "text" else [str(v) for v in expected.value])
+        texts, said = [expected.value] if expected.form == "text" else [str(v) for v in expected.value], match_form(trajectory.answer)
+        missing = tuple(t for t in texts if match_form(t) not in said)
+        return Judgment(not missing, "It does not say what it should." if missing else "It says what it should.", "high", missing)
     return _verify_one(trajectory, expected.value)
 
 # %% ../../../nbs/80_learning/13_judge.ipynb #ff42e864

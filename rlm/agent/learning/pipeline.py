@@ -11,28 +11,34 @@ __all__ = ['Check', 'Explorer', 'WEAK', 'HEADERS', 'QUEUE', 'LONGER', 'RunRecord
 import ast
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
+from collections import Counter
 
 from .extraction import extract_memories
-from .judge import Expectation, extract_trajectory_artifact, is_abstention, judge_trajectory
+from .judge import Expectation, extract_trajectory_artifact, is_abstention, judge_trajectory, read_expectation
 from ..loop.budget import Budget, BudgetedModel, RunLimits, require_prices
 from ..loop.loop import rlm_run
 from ..loop.prompt import compose_context, indented
 from ..memory.retrieval import ASKED_BEFORE, BUDGET, StrategyPage, recipes_for, render_strategies
 from ..memory.linking import LinkedTerm, links_of, named_in
 from ..memory.questions import without_name
-from ..memory.strategy import MOST_EXAMPLES, Judgment, StoredRun, Strategy, StrategyStore, fill_slots, make_item
-from ..memory.strategy import procedure_of, safe_value, slots_in
+from ..memory.strategy import MOST_EXAMPLES, Judgment, StoredRun, Strategy, StrategyStore, fill_slots, make_item, procedure_of
+from ..memory.strategy import safe_value, slots_in
 from ..models.base import Model
 from ..ontology import OntologyContext
 from ..tracing.trajectory import GIVEN, CallJournal, JournaledModel, RLMLogger, Trajectory, bounded
 from ...core.clock import Clock
 from ...core.guard import screen
 from ...core.ids import new_id
+from ..memory.packs import read_text, read_yaml
+from ...core.errors import InvalidInput, NotFound
+from ...core.files import read_path
+from ...core.promotion import Evidence, PromotionPolicy, judge
+from ...core.text import valid_label, valid_text
 
 # %% ../../../nbs/80_learning/15_pipeline.ipynb #8db99bdd
 @dataclass(frozen=True, slots=True)
@@ -238,11 +244,6 @@ def _experience(task: Task, setting: AgentConfig, ontology: OntologyContext | No
                       str(trajectory.log_path) if trajectory.log_path else None, task.curriculum_id, task.task_id)
 
 
-def _trusted(backend: StrategyStore) -> list[Strategy]:
-    "Strategies that need not be learned again: a person's, a pack's. Our own may be, with another example."
-    return [i for i in backend.items() if i.provenance.get("source") != "extracted"]
-
-
 def _credited_strategies(trajectory: Trajectory,                               # a run
              retrieved: Sequence[tuple[Strategy, float]],        # strategies it was given
              ) -> list[str] | None:                                # None: it does not say
@@ -258,7 +259,7 @@ def _known(backend: StrategyStore, task: Task, page: StrategyPage, trajectory: T
     "Strategies that need not be learned again: not those that were followed with little certainty where no answer was expected."
     followed = _credited_strategies(trajectory, page.shown) or []
     weak = {i.memory_id for i, score in page.shown if score < WEAK and i.memory_id in followed} if task.expect is None else set()
-    return [i for i in _trusted(backend) if i.memory_id not in weak]
+    return [i for i in backend.items() if i.provenance.get("source") != "extracted" and i.memory_id not in weak]  # a person's, a pack's
 
 
 def _taught(backend: StrategyStore, task: Task, named: Sequence[LinkedTerm], experience: StoredRun, trajectory: Trajectory,
@@ -409,17 +410,6 @@ def _remember(task: Task, backend: StrategyStore | None, setting: AgentConfig, o
         setting.advisor.record(followed, judgment.success, task.query)
     return RunRecord(replace(trajectory, usage=budget.usage), judgment, page.shown, tuple(learned), experience, len(page.text),
                      advice.rules)
-
-# %% ../../../nbs/80_learning/15_pipeline.ipynb #1ae2d7dc
-from collections import Counter
-from collections.abc import Iterable, Iterator
-
-from .judge import read_expectation
-from ..memory.packs import read_text, read_yaml
-from ...core.errors import InvalidInput, NotFound
-from ...core.files import read_path
-from ...core.promotion import Evidence, PromotionPolicy, judge
-from ...core.text import valid_label, valid_text
 
 # %% ../../../nbs/80_learning/15_pipeline.ipynb #c2794fd9
 @dataclass(frozen=True, slots=True)

@@ -285,11 +285,6 @@ def _looked(result: StepResult) -> bool:
     return first > 0
 
 
-def _reads_data(run: Run, code: str) -> bool:
-    "Whether code names a variable that was given: a text is looked at without a tool."
-    return any(re.search(rf"\b{re.escape(name)}\b", code) for name in run.data)
-
-
 def _unfit(run: Run, value: object) -> str:
     "The note for an answer that is not of its type; else empty, and the answer is kept as the type has it."
     if run.answer_type is None:
@@ -314,7 +309,7 @@ def _take_answer(run: Run,            # run that made the step
         run.best_answer = plain_value(value)
     if given and result.error:
         note, given = FAILED, False
-    elif given and not (run.looked or _looked(result) or _reads_data(run, step.code)):
+    elif given and not (run.looked or _looked(result) or any(re.search(rf"\b{re.escape(name)}\b", step.code) for name in run.data)):
         note, given = LOOK_FIRST, False
         _put_variables(run, sandbox)
     elif given and (unfit := _unfit(run, value)):

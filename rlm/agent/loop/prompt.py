@@ -14,15 +14,16 @@ import io
 import json
 import keyword
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
+from contextlib import suppress
 
 from ..models.base import Message
 from ..tracing.trajectory import bounded
-from ...core.errors import InvalidInput, NotFound
+from ...core.errors import InvalidInput, MissingExtra, NotFound
 from ...core.files import read_path
 
 # %% ../../../nbs/70_agent/25_prompt.ipynb #c6273369
@@ -250,12 +251,6 @@ def read_task(messages: Sequence[Message],  # messages of a run
     first = next((m.content for m in messages if m.role == "user"), "")
     context, mark, asked = f"\n\n{first}".partition("\n\nTask:\n")  # lines of the context are indented, so none of them is this one
     return "\n".join(line[2:] for line in takewhile(lambda line: line.startswith("> "), asked.split("\n"))), context if mark else ""
-
-# %% ../../../nbs/70_agent/25_prompt.ipynb #aba4b7b0
-from collections.abc import Collection
-from contextlib import suppress
-
-from ...core.errors import MissingExtra
 
 # %% ../../../nbs/70_agent/25_prompt.ipynb #1d5472a0
 _ANNOTATIONS = frozenset(("title", "description", "default", "examples", "$schema", "$id", "$comment", "$defs", "definitions"))

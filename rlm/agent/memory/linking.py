@@ -96,14 +96,9 @@ def _runs(question: str, taken: Sequence[Mention]) -> Iterable[list["re.Match[st
     for size in range(min(LONGEST, len(words)), 0, -1):
         for i in range(len(words) - size + 1):
             run = words[i:i + size]
-            if all(question[a.end():b.start()].strip(" -()'’") == "" and (a.end() < b.start() or not _attached(a[0], b[0]))
-                   for a, b in pairwise(run)):
+            if all(question[a.end():b.start()].strip(" -()'’") == "" and (a.end() < b.start() or _korean(a[0]) or not _korean(b[0]))
+                   for a, b in pairwise(run)):  # Korean that is attached to another script is a particle
                 yield run
-
-
-def _attached(a: str, b: str) -> bool:
-    "Whether Korean is attached to another script: then it is a particle."
-    return not _korean(a) and _korean(b)
 
 # %% ../../../nbs/80_learning/04_linking.ipynb #05934c12
 def _is_particle(question: str, word: "re.Match[str]") -> bool:

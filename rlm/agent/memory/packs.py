@@ -16,21 +16,14 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
-from .strategy import Strategy, StrategyStore, redact_strategy, slots_in, texts_in
-from ...core.errors import InvalidInput
+from .strategy import SCOPE_KEYS, SLOTS, Strategy, StrategyStore, make_item, redact_strategy, slots_in, texts_in
+from ...core.errors import InvalidInput, NotFound
 from ...core.guard import screen
 from ...core.promotion import Evidence, PromotionPolicy, judge
-
-# %% ../../../nbs/80_learning/09_packs.ipynb #52392df0
-if TYPE_CHECKING:
-    import yaml
-
-from .strategy import SCOPE_KEYS, SLOTS, make_item
-from ...core.errors import NotFound
 from ...core.files import read_path
 from ...store.records import dump_json
 
@@ -129,21 +122,17 @@ _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 _DIGITS = 400  # characters of a number at most
 
 
-@lru_cache(1)
-def _yaml_loader() -> "type[yaml.SafeLoader]":
-    "A loader of YAML in which everything is written out; PyYAML takes a while to import, and a run reads none."
-    import yaml
+class _Loader(yaml.SafeLoader):
+    "Reads YAML in which everything is written out."
 
-    class WrittenOut(yaml.SafeLoader):
-        def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-            if self.check_event(yaml.AliasEvent):
-                event = self.peek_event()  # type: ignore[no-untyped-call]
-                raise yaml.MarkedYAMLError(problem=f"write out what *{event.anchor} stands for", problem_mark=event.start_mark)
-            node = super().compose_node(parent, index)
-            if isinstance(node, yaml.ScalarNode) and node.tag in _NUMBERS and len(node.value) > _DIGITS:
-                raise yaml.MarkedYAMLError(problem=f"a number has more than {_DIGITS} characters", problem_mark=node.start_mark)
-            return node
-    return WrittenOut
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()  # type: ignore[no-untyped-call]
+            raise yaml.MarkedYAMLError(problem=f"write out what *{event.anchor} stands for", problem_mark=event.start_mark)
+        node = super().compose_node(parent, index)
+        if isinstance(node, yaml.ScalarNode) and node.tag in _NUMBERS and len(node.value) > _DIGITS:
+            raise yaml.MarkedYAMLError(problem=f"a number has more than {_DIGITS} characters", problem_mark=node.start_mark)
+        return node
 
 
 _STUMBLED = (LookupError, AttributeError, TypeError, ArithmeticError)  # over a word that is no truth value, a number without digits …
@@ -153,10 +142,9 @@ def read_yaml(text: str,  # text of a file
               what: str,  # name in an error message
               ) -> Any:
     "Return what a file says; aliases are refused. Raises `InvalidInput`."
-    import yaml
     refused = (yaml.YAMLError, ValueError, RecursionError)  # with a reason
     try:
-        return yaml.load(text, _yaml_loader())
+        return yaml.load(text, _Loader)
     except (*refused, *_STUMBLED) as e:
         reason = " ".join(str(e).split())[:200] if isinstance(e, refused) else "something in it is not of the type that it names"
         raise InvalidInput(f"The {what} can't be read as YAML ({reason}).", "Nothing was read.") from None

@@ -8,23 +8,28 @@ __all__ = ['COLUMNS', 'POOL', 'EVERY', 'ceiling', 'SQLiteStrategyStore', 'JSONSt
 # %% ../../../nbs/80_learning/06_stores.ipynb #1447f416
 import json
 import math
-from collections.abc import Collection, Iterable, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict, fields, replace
 from datetime import datetime
-from typing import cast
+from typing import Any
+import os
+import threading
+from pathlib import Path
 
 from .retrieval import ExampleCache, StrategyRetriever
-from .strategy import Confidence, Judgment, Retrieved, StoredRun, redact_run
-from .strategy import MOST_EXAMPLES, Strategy, from_record, redact_strategy, to_record
+from .strategy import MOST_EXAMPLES, SOURCES, Judgment, Retrieved, StoredRun, Strategy, StrategyStore
+from .strategy import from_record, redact_run, redact_strategy, to_record
 from ...core.clock import Clock, SystemClock, from_iso, to_iso
-from ...core.errors import InvalidInput, NotFound
+from ...core.errors import InvalidInput, NotFound, StoreError
 from ...store.filters import Filters
 from ...store.protocols import TermStatistics, Weights
-from ...store.records import STATUSES, Event, dump_json, version_time
-from ...store.sqlite.runs import JudgmentRow, RunRow, TrajectoryRow
+from ...store.records import STATUSES, Event, Reader, dump_json, read_choice, read_count, read_mapping, version_time
 from ...store.sqlite.storage import SQLStorage
 from ...store.sqlite.writer import SQLWriter
+from ...core.files import file_lock, read_path, replace_file
+from ...core.settings import Settings
+from ...core.text import tokens
 
 # %% ../../../nbs/80_learning/06_stores.ipynb #973d94a5
 COLUMNS = Weights(title=1.0, text=0.0, summary=1.0, tags=1.0, previous=0.0, next=0.0)  # the content is not searched
@@ -43,23 +48,18 @@ def ceiling(terms: Sequence[str],     # terms of a question
 _FINDING, _LAYOUT = ("summary", "tags", "status", "provenance"), ("title", "text", "scope")
 
 
-def _trajectory_row(e: StoredRun, at: str) -> TrajectoryRow:
-    return TrajectoryRow(e.trajectory_id, e.run_id, e.task, e.answer, e.iterations, int(e.converged), dump_json(e.artifact), e.log_path,
-                         e.curriculum_id, e.task_id, at)
+def _judgment_row(trajectory_id: str, j: Judgment) -> dict[str, Any]:
+    return {"trajectory_id": trajectory_id, "is_success": None if j.success is None else int(j.success), "reason": j.reason,
+            "confidence": j.confidence, "missing_json": dump_json(list(j.missing))}
 
 
-def _judgment_row(trajectory_id: str, j: Judgment) -> JudgmentRow:
-    success = None if j.success is None else int(j.success)
-    return JudgmentRow(trajectory_id, success, j.reason, j.confidence, dump_json(list(j.missing)))
-
-
-def _experience(run: RunRow, t: TrajectoryRow, j: JudgmentRow | None) -> StoredRun:
-    "The run behind its rows."
-    judged = None if j is None else Judgment(
-        None if j.is_success is None else bool(j.is_success), j.reason, cast(Confidence, j.confidence), tuple(json.loads(j.missing_json)))
-    return StoredRun(t.run_id, t.trajectory_id, t.task_query, t.final_answer, t.iteration_count, bool(t.converged),
-                      json.loads(t.artifact_json), judged, run.model, run.ontology_name, run.ontology_path, t.rlm_log_path,
-                      t.curriculum_id, t.task_id, run.notes)
+def _stored_run(t: Mapping[str, Any]) -> StoredRun:
+    "The run behind its row."
+    judged = None if t["reason"] is None else Judgment(
+        None if t["is_success"] is None else bool(t["is_success"]), t["reason"], t["confidence"], tuple(json.loads(t["missing_json"])))
+    return StoredRun(t["run_id"], t["trajectory_id"], t["task_query"], t["final_answer"], t["iteration_count"], bool(t["converged"]),
+                     json.loads(t["artifact_json"]), judged, t["model"], t["ontology_name"], t["ontology_path"], t["rlm_log_path"],
+                     t["curriculum_id"], t["task_id"], t["notes"])
 
 
 class SQLiteStrategyStore:
@@ -177,16 +177,20 @@ class SQLiteStrategyStore:
         "Keep a run, its judgment, what it taught and what it used: one transaction."
         e, runs, at = redact_run(experience, self.secrets), self.store.runs, to_iso(self.clock.now())
         with self.store.transaction() as tx:
-            if not runs.put_run(RunRow(e.run_id, self.namespace, at, e.model, e.ontology_name, e.ontology_path, e.notes)):
+            if not runs.put_run({"run_id": e.run_id, "namespace": self.namespace, "created_at": at, "model": e.model, "notes": e.notes,
+                                 "ontology_name": e.ontology_name, "ontology_path": e.ontology_path}):
                 raise InvalidInput(f"The run {e.run_id!r} belongs to another namespace.", "Give it a fresh id.")
-            runs.put_trajectory(_trajectory_row(e, at))
+            runs.put_trajectory({
+                "trajectory_id": e.trajectory_id, "run_id": e.run_id, "task_query": e.task, "final_answer": e.answer,
+                "iteration_count": e.iterations, "converged": int(e.converged), "artifact_json": dump_json(e.artifact),
+                "rlm_log_path": e.log_path, "curriculum_id": e.curriculum_id, "task_id": e.task_id, "created_at": at})
             judged = None if e.judgment is None else _judgment_row(e.trajectory_id, e.judgment)
             if judged is not None:
                 runs.put_judgment(judged)
             for item in map(self.sanitize, learned):
                 if not self._add(tx, item) and not self.is_deleted(item.memory_id):
                     self.reinforce(item)
-            self._use(tx, e.trajectory_id, None if judged is None else judged.is_success, retrieved, credited)
+            self._use(tx, e.trajectory_id, None if judged is None else judged["is_success"], retrieved, credited)
 
     def judge_run(self,
                   trajectory_id: str,         # id of a stored trajectory
@@ -203,14 +207,14 @@ class SQLiteStrategyStore:
             if found[0] is not None and (last is None or last.confidence == "high"):
                 raise InvalidInput(f"The run {trajectory_id!r} was judged already: {'success' if found[0] else 'failure'}.",
                                    "A judgment counts once; judge another run.")
-            self.store.runs.replace_judgment(_judgment_row(trajectory_id, judgment))
+            self.store.runs.put_judgment(_judgment_row(trajectory_id, judgment), instead=True)
             won, lost = (int(judgment.success is v) - int(found[0] == int(v)) for v in (True, False))  # less what was counted before
             for id in [i for i in credited if (won or lost) and self.store.get([i], self.namespace)]:
                 tx.count(id, self.namespace, self.clock.now(), success=won, failure=lost)
 
     def runs(self) -> list[StoredRun]:
         "Return every run, in the order it was stored."
-        return [_experience(*rows) for rows in self.store.runs.read(self.namespace)]
+        return [_stored_run(row) for row in self.store.runs.read(self.namespace)]
 
     def last_answer(self, task: str, ontology: str) -> tuple[str, datetime] | None:
         "Return the last answer to a question about an ontology, and when it was given; None: it was not asked."
@@ -230,23 +234,6 @@ class SQLiteStrategyStore:
 
     def __repr__(self) -> str:
         return f"SQLiteStrategyStore({self.store.db.path!r}, namespace={self.namespace!r})"
-
-# %% ../../../nbs/80_learning/06_stores.ipynb #a67dfd7b
-import os
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, fields
-from pathlib import Path
-from typing import Any
-
-from .strategy import StrategyStore
-from .strategy import SOURCES
-from ...core.errors import StoreError
-from ...core.files import file_lock, read_path, replace_file
-from ...core.settings import Settings
-from ...core.text import tokens
-from ...store.records import Reader, read_choice, read_count, read_mapping
 
 # %% ../../../nbs/80_learning/06_stores.ipynb #942cc4e7
 def okapi(terms: Sequence[str],           # terms of a question
@@ -289,16 +276,10 @@ def _item_of(values: Mapping[str, Any]) -> Strategy:
     return Strategy(**{name: _FIELDS[name](value, name) for name, value in values.items()})
 
 
-def _item_dict(item: Strategy) -> dict[str, Any]:
-    "For the file."
-    return {f.name: getattr(item, f.name) for f in fields(item)} | {"created_at": item.created_at and to_iso(item.created_at)}
-
-
-def _experience_of(values: Mapping[str, Any]) -> StoredRun:
+def _run_of(values: Mapping[str, Any]) -> StoredRun:
     "From the file."
     judged = values.get("judgment")
-    verdict = Judgment(judged["success"], judged["reason"], judged["confidence"], tuple(judged["missing"])) if judged else None
-    return StoredRun(**{**values, "judgment": verdict})
+    return StoredRun(**{**values, "judgment": Judgment(**{**judged, "missing": tuple(judged["missing"])}) if judged else None})
 
 # %% ../../../nbs/80_learning/06_stores.ipynb #d377129f
 _ITEM_FOUND, _ITEM_SHAPE = ("description", "tags", "examples", "status", "provenance"), ("title", "content", "scope")
@@ -366,7 +347,7 @@ class JSONStrategyStore:
         try:
             found = json.loads(self.path.read_text(encoding="utf-8"))
             self._items = {i.memory_id: i for i in map(_item_of, found["strategies"])}
-            self._runs = [_experience_of(e) for e in found["runs"]]
+            self._runs = [_run_of(e) for e in found["runs"]]
             self._used = {t: [(i, r, s) for i, r, s in rows] for t, rows in found["usage"].items()}
             self._gone = set(found["removed"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
@@ -374,8 +355,9 @@ class JSONStrategyStore:
                              "Give another path; this file was not touched.") from None
 
     def _save(self) -> None:
-        whole = {"strategies": [_item_dict(self._items[i]) for i in sorted(self._items)], "runs": [asdict(e) for e in self._runs],
-                 "usage": self._used, "removed": sorted(self._gone)}
+        items = [{f.name: getattr(item, f.name) for f in fields(item)} | {"created_at": item.created_at and to_iso(item.created_at)}
+                 for _, item in sorted(self._items.items())]
+        whole = {"strategies": items, "runs": [asdict(e) for e in self._runs], "usage": self._used, "removed": sorted(self._gone)}
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as e:

@@ -11,10 +11,14 @@ __all__ = ['SLOTS', 'SLOT_KINDS', 'Source', 'SOURCES', 'TITLE_LIMIT', 'DESCRIPTI
 
 # %% ../../../nbs/80_learning/01_strategy.ipynb #1f5758b4
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, runtime_checkable
+from contextlib import AbstractContextManager
+from statistics import fmean
+
+from tabulate import tabulate
 
 from ...core.errors import InvalidInput, suggest
 from ...core.guard import guarded, screen
@@ -22,6 +26,7 @@ from ...core.ids import squeeze, strategy_id
 from ...core.text import valid_label, valid_text
 from ...store.records import LABEL_LIMIT, MemoryRecord, Reader, dump_json, new_record, read_choice, read_count, read_flag, read_label
 from ...store.records import read_mapping, read_tags
+from ..models.base import replace_surrogates
 
 # %% ../../../nbs/80_learning/01_strategy.ipynb #d78c5777
 SLOTS: tuple[str, ...] = ("entity", "entity2", "number", "text", "question")
@@ -278,16 +283,6 @@ def from_record(record: MemoryRecord,  # record of kind strategy
     return Strategy(record.title or "", description, record.text, source, record.tags, tuple(examples), record.scope,
                       provenance, record.provenance.get("task_query"), record.status, record.created_at, record.access_count,
                       record.success, record.failure)
-
-# %% ../../../nbs/80_learning/01_strategy.ipynb #d776e52b
-from collections.abc import Collection, Sequence
-from contextlib import AbstractContextManager
-from statistics import fmean
-from typing import Protocol, runtime_checkable
-
-from tabulate import tabulate
-
-from ..models.base import replace_surrogates
 
 # %% ../../../nbs/80_learning/01_strategy.ipynb #92ee7d94
 Confidence = Literal["high", "medium", "low"]

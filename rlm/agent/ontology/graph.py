@@ -12,9 +12,12 @@ __all__ = ['XSD', 'NUMBERS', 'FRACTIONS', 'Term', 'SHARED', 'RDF', 'RDFS', 'OWL'
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+import json
+
+from ...core.errors import InvalidInput
 
 if TYPE_CHECKING:
     import rdflib
@@ -323,13 +326,6 @@ def _oxigraph_store(graph: TripleStore) -> Any:
     store = ox.Store()
     store.bulk_extend(ox.Quad(node(s), node(p), node(o)) for s, p, o in graph)
     return OxigraphStore(store=store)
-
-# %% ../../../nbs/60_ontology/03_graph.ipynb #e524a836
-import json
-from collections.abc import Callable
-from typing import TypeVar
-
-from ...core.errors import InvalidInput
 
 # %% ../../../nbs/60_ontology/03_graph.ipynb #ccdf223c
 T = TypeVar("T")

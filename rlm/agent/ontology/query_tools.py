@@ -10,12 +10,17 @@ __all__ = ['QUERY_CHARACTERS', 'Cells', 'FEATURES', 'DATATYPES', 'HEADER', 'word
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from .graph import Literal, PrefixMap, as_term, check_int, check_text, cut, is_iri, page, shorten
-from .rdf_client import OntologyError, RemoteGraph
-from ...core.errors import InvalidInput, suggest
+from .graph import DC, DCTERMS, OBO, OWL, RDF, RDFS, SKOS, Literal, PrefixMap, Term, as_term, check_int, check_text, cut
+from .graph import is_iri, local_name, page, shorten, split_name
+from .rdf_client import PLACEHOLDER, OntologyError, RemoteGraph
+from ...core.errors import InvalidInput, NotFound, suggest
+from .entity_tools import Page, check_choice
+from .index import OntologyIndex
+from .vocabulary import CHARACTERISTICS, KINDS, SCHEMA, ClassDefinitions, end_predicates
+from ...core.text import normalise, tokens
 
 # %% ../../../nbs/60_ontology/13_query_tools.ipynb #6abb22a1
 QUERY_CHARACTERS = 20_000  # characters of a query
@@ -257,17 +262,6 @@ def ask_sparql(remote: RemoteGraph,  # the graph in its process
     if "ORDER" not in words_of(query):
         rows.sort(key=lambda row: [(v is not None, type(v).__name__, str(v)) for v in row])
     return ResultHandle(answer["columns"], rows, answer["total"])
-
-# %% ../../../nbs/60_ontology/13_query_tools.ipynb #3d78aaad
-from collections.abc import Callable, Iterable
-
-from .entity_tools import Page, check_choice
-from .graph import DC, DCTERMS, OBO, OWL, RDF, RDFS, SKOS, Term, local_name, split_name
-from .index import OntologyIndex
-from .rdf_client import PLACEHOLDER
-from .vocabulary import CHARACTERISTICS, KINDS, SCHEMA, ClassDefinitions, end_predicates
-from ...core.errors import NotFound
-from ...core.text import normalise, tokens
 
 # %% ../../../nbs/60_ontology/13_query_tools.ipynb #a4f1967b
 FEATURES = ("children", "parents", "definition", "label", "domain", "range", "inverse", "instances", "restriction",

@@ -209,11 +209,6 @@ def load_memory(size: int,  # bytes of a file
     "Return the bytes of address space that parsing a file may take."
     return min(most, (512 << 20) + 256 * size)
 
-
-def _require_engine() -> None:
-    if importlib.util.find_spec("pyoxigraph") is None:
-        raise OntologyError("Reading ontologies needs pyoxigraph, which is not installed.", "pip install 'rlm[agent]'")
-
 # %% ../../../nbs/60_ontology/02_rdf_client.ipynb #0b3ce11e
 _START = ("import sys; sys.path += {paths!r}; sys.path.append({folder!r}); import rdf_worker; sys.path.pop(); "
           "rdf_worker.main({memory})")
@@ -249,7 +244,8 @@ class RdfProcess:
     def __init__(self,
                  memory: int = 2 << 30,  # bytes of address space
                  ) -> None:
-        _require_engine()
+        if importlib.util.find_spec("pyoxigraph") is None:
+            raise OntologyError("Reading ontologies needs pyoxigraph, which is not installed.", "pip install 'rlm[agent]'")
         self._process = _start(memory)
         self._finalizer = weakref.finalize(self, _end, self._process)
 

@@ -15,6 +15,12 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from functools import lru_cache
 from typing import Any
+import ast
+import io
+import os
+import re
+import threading
+import warnings
 
 from .marshalling import ObjectRef, copy_plain, decode, encode
 
@@ -94,14 +100,6 @@ def _tool(name: str, ask: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 # %% ../../../nbs/70_agent/03_interpreter.ipynb #8298a48a
-import ast
-import io
-import os
-import re
-import threading
-import warnings
-
-
 def join_ends(head: str,     # the beginning of a text
               tail: str,     # its end
               missing: int,  # characters between them

@@ -12,9 +12,16 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
+import builtins
+import ctypes
+import json
+import sys
+import threading
+from importlib import import_module
+from types import ModuleType
 
 from .marshalling import copy_plain, decode, encode, replace_surrogates
-from .interpreter import clip
+from .interpreter import SAFE_MODULES, Interpreter, clip, unwrap_handle
 from .protocol import UNDONE, Limits, SandboxError, StepResult
 from .tool_bridge import ToolBridge, ToolError
 from ...core.errors import InvalidInput, NotFound
@@ -222,16 +229,6 @@ class InterpreterSandbox:
         self.close()
 
 # %% ../../../nbs/70_agent/07_session.ipynb #a95f1c7f
-import builtins
-import ctypes
-import json
-import sys
-import threading
-from importlib import import_module
-from types import ModuleType
-
-from .interpreter import SAFE_MODULES, Interpreter, unwrap_handle
-
 UNASSIGNED = "What this step had assigned is undone; what it had changed in place, or done outside of its variables, stays done."
 
 

@@ -13,21 +13,23 @@ import json
 import math
 import sys
 import threading
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from html import escape
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, TextIO
+import os
+import time
 
-from ..models.base import Usage
+from ..models.base import Completion, Message, Model, Usage
 from ..sandbox.protocol import ToolCall
 from ...core.clock import Clock, SystemClock, to_iso
 from ...core.errors import InvalidInput, NotFound
 from ...core.files import read_path
 from ...core.guard import screen
-from ...core.ids import new_id
+from ...core.ids import digest, new_id
 from ...core.tables import text_table
 
 # %% ../../../nbs/70_agent/22_trajectory.ipynb #72fcac20
@@ -150,11 +152,6 @@ def _tools(step: Step) -> str:
     return ", ".join(name if n == 1 else f"{name} x{n}" for name, n in names.items())
 
 
-def _got(call: ToolCall) -> str:
-    "What a call came back with."
-    return f"✗ {call.error}" if call.error else call.result
-
-
 def _bounded(value: Any, limit: int, redact: bool) -> Any:
     "The same value as JSON holds it, each text in it bounded."
     if isinstance(value, str):
@@ -207,7 +204,7 @@ _CALLS = 8  # calls of one step that are shown
 
 def _called(step: Step, width: int) -> Iterator[tuple[str, str]]:
     "Calls and what came back, the first few of them."
-    yield from ((f"{c.name}({_line(c.arguments, 80)})", _line(_got(c), width)) for c in step.calls[:_CALLS])
+    yield from ((f"{c.name}({_line(c.arguments, 80)})", _line(f"✗ {c.error}" if c.error else c.result, width)) for c in step.calls[:_CALLS])
     if len(step.calls) > _CALLS:
         yield f"{len(step.calls) - _CALLS} more", "…"
 
@@ -355,16 +352,6 @@ def load_trajectory(path: str | Path,  # a log
     end = next((e for e in entries if e["kind"] == "end"), {})
     steps = [e for e in entries if e["kind"] == "step"]
     return trajectory_from({**begun, **end, "steps": steps, "log_path": str(path)})
-
-# %% ../../../nbs/70_agent/22_trajectory.ipynb #15ec6074
-import os
-import time
-from collections import defaultdict, deque
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
-
-from ..models.base import Completion, Message, Model
-from ...core.ids import digest
 
 # %% ../../../nbs/70_agent/22_trajectory.ipynb #047d7579
 SUFFIX = ".calls.jsonl"

@@ -103,7 +103,8 @@ class EmbeddingService:
         self.storage, self.settings, self.query_cache = storage, settings, QueryVectorCache()
         can = not storage.read_only and (model is not None or settings.embedder != "none")
         self.later = settings.embedding == "later" and can  # whether writes leave their vectors to the worker
-        self.worker = EmbeddingWorker(storage, self._worker_model, clock or SystemClock())
+        self.worker = EmbeddingWorker(storage, lambda: None if (m := self.model()) is None else (m, self.model_info(m)),
+                                      clock or SystemClock())
         self._lock = threading.Lock()  # guards the three below
         self._model, self._loaded = model, model is not None
         self._info: EmbeddingModelInfo | None = None  # facts about the model, while the store has no vectors
@@ -114,10 +115,6 @@ class EmbeddingService:
             if not self._loaded:
                 self._model, self._loaded = choose_embedder(settings=self.settings), True
             return self._model
-
-    def _worker_model(self) -> tuple[Embedder, EmbeddingModelInfo] | None:
-        "The model and what the store keeps of it, for the worker."
-        return None if (model := self.model()) is None else (model, self.model_info(model))
 
     def model_info(self,
                    model: Embedder,  # the model in use

@@ -11,12 +11,15 @@ import heapq
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
 
 from ...core.at_exit import close_at_exit
-from ...core.clock import Clock
-from ...core.errors import EmbeddingError, ModelMismatch, RlmError
-from .base import Embedder
+from ...core.clock import Clock, SystemClock
+from ...core.errors import EmbeddingError, ModelMismatch, RlmError, StoreReadOnly
+from .base import Embedder, model_info, passages
 from ...store.embedding_model import EmbeddingModelInfo
 from ...store.records import Event
 from ...store.sqlite.storage import SQLStorage
@@ -44,16 +47,6 @@ def embed_each(embed: Callable[[list[int]], int],  # embeds memories, given by n
         except EmbeddingError as e:
             refused[seq] = e
     return done, refused
-
-# %% ../../../nbs/25_embedding/12_worker.ipynb #ab366e5c
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-import numpy as np
-
-from ...core.clock import SystemClock
-from ...core.errors import StoreReadOnly
-from .base import model_info, passages
 
 # %% ../../../nbs/25_embedding/12_worker.ipynb #e649fe4a
 def embed_batch(storage: SQLStorage,       # an open store

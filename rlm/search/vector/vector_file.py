@@ -14,51 +14,22 @@ import os
 import struct
 import threading
 import zlib
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...core.files import discard, written
-from .quantizer import CODE_FIELDS, Floats, Ints, VectorCodes, encode
+from .quantizer import CODE_FIELDS, Floats, VectorCodes, encode
 from .vector_index import VectorIndex
 from .vector_segments import DEFAULT_CONFIG, BaseSegment, Batch, IndexState, VectorIndexConfig
 from ...store.sqlite.database import identity_of
 from ...store.sqlite.erasure import FillFile, file_tag
-
-# %% ../../../nbs/28_index/16_vector_file.ipynb #d0f73221
-class VectorSource(Protocol):
-    "The true vectors of one namespace and one model."
-
-    def position(self) -> tuple[str, int]:
-        "Return the store's identity and the number of its last event."
-        ...
-
-    def batches(self) -> Iterable[Batch]:
-        "Return all vectors there are, in the order of memory and chunk."
-        ...
-
-    def changed(self,
-                after: int,  # number of an event
-                ) -> Collection[int] | None:
-        "Return memories that events after this one were about, in this namespace; None if that can't be told."
-        ...
-
-    def vectors_of(self,
-                   seqs: Collection[int],  # memories
-                   ) -> Batch:
-        "Return all vectors of some memories; those without any are left out."
-        ...
-
-    def fetch(self,
-              seqs: Ints,                 # (n,) memories
-              chunks: NDArray[np.int32],  # (n,) which of their vectors
-              ) -> NDArray[Any]:          # (n, dim)
-        "Return one vector for each row; NaN for those that are gone."
-        ...
+if TYPE_CHECKING:
+    from ..semantic_index import StoredVectors
 
 # %% ../../../nbs/28_index/16_vector_file.ipynb #609225f3
 MAGIC = b"rlm-vec1"
@@ -245,7 +216,7 @@ class VectorChanges:
 
 
 def catch_up(index: VectorIndex,    # index of the same namespace and model
-             source: VectorSource,  # true vectors
+             source: "StoredVectors",  # true vectors
              after: int = -1,       # number of an event
              changed: frozenset[int] | None = None,  # memories that are different since that event, if the caller knows
              at: tuple[str, int] | None = None,      # position of the store, if the caller knows
@@ -271,7 +242,7 @@ def catch_up(index: VectorIndex,    # index of the same namespace and model
         return VectorChanges(frozenset(found), vectors)
 
 # %% ../../../nbs/28_index/16_vector_file.ipynb #61e9ffe4
-def open_index(source: VectorSource,       # true vectors
+def open_index(source: "StoredVectors",    # true vectors
                namespace: str,             # the partition
                model: str,                 # name of the model, as vectors are stamped with it
                mean: Floats,               # (dim,) mean vector of the model; zeros if it has none

@@ -149,14 +149,6 @@ def check_names(scope: Scope,                 # connection scope of ASGI
         raise HttpProblem(403, "The request comes from another site's page.", "Only the server's own page may call it from a browser.")
 
 
-def check_origin(scope: Scope,           # connection scope of ASGI
-                 config: GatewayConfig,  # names of the server
-                 ) -> None:
-    "Refuse a request that a browser was led to send. Raises `HttpProblem`."
-    check_names(scope, config.names)
-    check_type(scope)
-
-
 def check_type(scope: Scope,  # connection scope of ASGI
                ) -> None:
     "Refuse a body that does not say that it is JSON, which no form on a foreign page can send. Raises `HttpProblem`."
@@ -310,7 +302,8 @@ async def authenticate_and_read(scope: Scope,           # connection scope of AS
     if len(scope["raw_path"]) + len(scope["query_string"]) > MAX_TARGET:
         raise HttpProblem(414)
     check_framing(scope)
-    check_origin(scope, config)
+    check_names(scope, config.names)
+    check_type(scope)
     if scope["path"] in OPEN_PATHS:
         limit_rate(limiter, f"open {address_of(scope)}")
     else:

@@ -138,7 +138,8 @@ class MemoryPool:
                 entry.memory = None
             raise
         finally:
-            self._leave(entry)
+            with self._lock:
+                self._left(entry)
 
     def open_memories(self) -> list[Memory]:
         "Return the memories that are open, the one of the settings' namespace first, then the least recently used."
@@ -186,13 +187,8 @@ class MemoryPool:
             self._entries[namespace] = entry
             return entry, idle
 
-    def _leave(self, entry: PoolEntry) -> None:
-        "Count one user less; forget an entry that has neither a user nor a memory."
-        with self._lock:
-            self._left(entry)
-
     def _left(self, entry: PoolEntry) -> None:
-        "Count one user less. The lock is held by the caller."
+        "Count one user less; forget an entry that has neither a user nor a memory. The lock is held by the caller."
         entry.users -= 1
         if not entry.users and entry.memory is None:
             del self._entries[entry.namespace]

@@ -186,8 +186,8 @@ def ratio(part: float,   # numerator
     return part / whole if whole else 0.0
 
 
-class AnchorCollector(Collector):
-    """The eight figures about anchors and links under each prefix, and how often attention was not stored.
+class StoreCollector(Collector):
+    """The eight figures about anchors and links under each prefix, how often attention was not stored, and what embeds later.
 
     The eight names are those of the anchors' design, which has the prefix `greeum`; dashboards made for it go on."""
 
@@ -195,8 +195,9 @@ class AnchorCollector(Collector):
                  count: Callable[[], AnchorCounters],        # called at each scrape
                  prefixes: Iterable[str] = ("rlm",),         # prefixes of the names
                  now: Callable[[], float] = time.monotonic,  # clock, in seconds
+                 worker: Callable[[], EmbeddingWorker | None] = lambda: None,  # worker that embeds later; None: no store is open yet
                  ) -> None:
-        self.count, self.prefixes = count, tuple(prefixes)
+        self.count, self.prefixes, self.worker = count, tuple(prefixes), worker
         self.switching, self.growing = GrowthRate(now), GrowthRate(now)
         self._lock = threading.Lock()
 
@@ -220,22 +221,6 @@ class AnchorCollector(Collector):
             yield from (GaugeMetricFamily(f"{prefix}_{name}", about, value=value) for name, about, value in gauges)
             yield CounterMetricFamily(f"{prefix}_anchor_moves", "Moves of anchors", value=found.moves)
         yield CounterMetricFamily("rlm_attention_unstored", "Times that attention was not stored after an answer", value=found.unstored)
-
-
-class EmbeddingCollector(Collector):
-    "What the worker that embeds later has done, and has before it."
-
-    def __init__(self,
-                 worker: Callable[[], EmbeddingWorker | None],  # the store's worker; None: no store is open yet
-                 ) -> None:
-        self.worker = worker
-
-    def describe(self) -> Iterable[Any]:
-        "Return nothing: registering the collector must not open the store."
-        return []
-
-    def collect(self) -> Iterator[Any]:
-        "Yield the figures of this moment."
         if (worker := self.worker()) is not None:
             yield GaugeMetricFamily("rlm_embedding_waiting", "Memories of the store that have no vectors yet", value=worker.waiting)
             yield CounterMetricFamily("rlm_embedding_embedded", "Memories that were given their vectors later", value=worker.embedded)
@@ -257,8 +242,7 @@ class Metrics:
                                  buckets=LATENCY_BUCKETS_S)
         self.layers = Histogram("rlm_search_seconds", "How long searches took, by the layer that answered", ("layer",),
                                 registry=self.registry, buckets=LATENCY_BUCKETS_S)
-        self.registry.register(AnchorCollector(count, dict.fromkeys(("rlm", prefix)), now))
-        self.registry.register(EmbeddingCollector(worker))
+        self.registry.register(StoreCollector(count, dict.fromkeys(("rlm", prefix)), now, worker))
 
     def count_request(self,
                       context: RequestContext,  # a request that is over

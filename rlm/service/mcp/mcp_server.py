@@ -9,7 +9,7 @@ __all__ = ['READS', 'ADDS', 'SETS', 'REMOVES', 'TOOLS', 'READING', 'WRITING_PROM
 # %% ../../../nbs/90_service/22_mcp_server.ipynb #290b4407
 import inspect
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from mcp.server import MCPServer
@@ -65,14 +65,6 @@ def _argument_problem(tool: str,               # name of a tool
     return " ".join(said)
 
 
-def _unknown_argument(tool: str,              # name of a tool
-                      name: str,              # argument that it does not have
-                      known: Sequence[str],   # arguments that it has
-                      ) -> str:
-    "Return a sentence about an argument that a tool does not have, and the one that was probably meant."
-    return f"{tool} has no argument `{name}`. {suggest(name, known)}".strip()
-
-
 def _sentence_of(error: Exception,  # error of ours
                  ) -> str:
     "Return what a client is told: what was wrong with the call, or that the store failed; then the log says more, and names the file."
@@ -109,7 +101,7 @@ class MemoryServer(MCPServer[Any]):
             raise ToolError(f"There is no tool {name!r}. {suggest(name, [t.name for t in await self.list_tools()])}".strip())
         known = list(schema["properties"])
         if unknown := [a for a in arguments if a not in known]:
-            raise ToolError(_unknown_argument(name, unknown[0], known))
+            raise ToolError(f"{name} has no argument `{unknown[0]}`. {suggest(unknown[0], known)}".strip())
         try:
             result = await super().call_tool(name, arguments, context)
         except ToolError as e:

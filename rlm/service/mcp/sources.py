@@ -1,31 +1,15 @@
 """Where the tools get their memory from: the one store of a program on this machine, or the namespace of the caller's token."""
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from typing import Protocol
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..memory import Memory
 
+if TYPE_CHECKING:
+    from .http import TenantMemory
 
-class MemorySource(Protocol):
-    "Gives a tool the memory that its caller may use."
-
-    @property
-    def read_only(self) -> bool:
-        "Return whether no caller may write."
-
-    def may(self,
-            right: str,  # read or write
-            ) -> bool:
-        "Return whether the caller has a right: tools that take another one are not shown."
-
-    def use(self,
-            right: str,  # right that is needed: read or write
-            ) -> AbstractContextManager[Memory]:
-        "Return a context manager that gives the caller's memory while it is used. Raises an error where the caller lacks the right."
-
-    def actor(self) -> dict[str, str]:
-        "Return what the provenance of a memory says of the caller."
+MemorySource: TypeAlias = "LocalMemory | TenantMemory"  # gives a tool the memory that its caller may use
 
 
 class LocalMemory:

@@ -10,10 +10,14 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+import hashlib
+import hmac
+import secrets
 
 from ...core.clock import from_iso, to_iso
 from ..protocols import Database, Question
 from .connection import KnownRows, known_rows, one_of
+from ...core.ids import new_id
 
 # %% ../../../nbs/20_store/19_facts.ipynb #408408a0
 @dataclass(frozen=True, slots=True)
@@ -259,13 +263,6 @@ class FactTable:
 
     def _found(self, where: str, values: tuple[str, ...]) -> list[Fact]:
         return [_fact(row) for row in self.db.query(f"{_SELECT} WHERE {where} ORDER BY f.seq, f.place", values)]
-
-# %% ../../../nbs/20_store/19_facts.ipynb #a7b6ef7c
-import hashlib
-import hmac
-import secrets
-
-from ...core.ids import new_id
 
 # %% ../../../nbs/20_store/19_facts.ipynb #328728bb
 @dataclass(frozen=True, slots=True)

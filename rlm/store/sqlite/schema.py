@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...core.text import FTS_TOKENIZE, TOKENISER_VERSION
+from ..records import COLUMNS
 
 # %% ../../../nbs/20_store/03_schema.ipynb #f2ed1533
 _MEMORY_COLUMNS = """
@@ -120,9 +121,6 @@ CREATE VIEW memory_items AS SELECT
 SCHEMA_1 = MEMORY_TABLES + LINK_TABLES + RUN_TABLES + VIEWS
 
 # %% ../../../nbs/20_store/03_schema.ipynb #3726dd0c
-from ..records import COLUMNS
-
-
 _PRESENT, _PAST = (", ".join(f"{alias}.{c}" for c in COLUMNS) for alias in "mv")
 HISTORY_VIEW = f"""
 CREATE VIEW memory_history AS SELECT m.seq AS docid, {_PRESENT},

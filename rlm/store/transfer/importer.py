@@ -44,16 +44,10 @@ _NUMBERS = ("seq", "src", "dst", "anchor", "vid")  # they count from 1; all othe
 _MOMENTS = ("at", "valid_from", "valid_to")  # and every column that ends in _at
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
 _FITS: Mapping[str, Callable[[Any], bool]] = {
-    "INTEGER": _is_whole, "REAL": _is_number, "TEXT": lambda v: isinstance(v, str), "BLOB": lambda v: isinstance(v, dict)}
+    "INTEGER": lambda v: isinstance(v, int) and not isinstance(v, bool) and 0 <= v <= LARGEST,
+    "REAL": lambda v: isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v),
+    "TEXT": lambda v: isinstance(v, str), "BLOB": lambda v: isinstance(v, dict)}
 
 
 def read_value(name: str,   # name of the column
