@@ -23,7 +23,7 @@ from ..core.guard import may_overrule
 from ..core.text import clip, split_sentences
 from ..core.text.normal_form import LazyPattern
 from ..store.records import Edge, Event, MemoryRecord, version_time
-from ..store.sqlite.facts import Fact, FactTable, Rejection, RejectionTable
+from ..store.sqlite.facts import Fact, FactTable, RejectionTable
 from ..store.sqlite.memories import MemoryTable
 from ..store.sqlite.writer import SQLWriter
 from ..core.errors import InvalidInput
@@ -741,26 +741,17 @@ def rejection_of(record: MemoryRecord,        # a memory that is about to be sto
                  rejections: RejectionTable,  # rejections of the store
                  ) -> str:                    # empty: nothing of it was
     "Return who rejected what a memory states, when and why. Costs one query where nothing was rejected."
-    found = rejections.find(record.namespace, refused_values(record)) if rejections.salts(record.namespace) else None
-    return _rejection_text(found) if found else ""
-
-
-def _rejection_text(found: Rejection) -> str:
-    "Who rejected something, when and why."
-    return f"was rejected by {found.actor} on {found.created_at:%Y-%m-%d}" + (f" ({found.reason})" if found.reason else "")
+    found = rejections.find_each(record.namespace, map(refused_values, [record]))
+    return f"was {found[0]}" if found else ""
 
 # %% ../../nbs/85_companion/05_supersession.ipynb #ad03a00f
 def refuse_rejected(records: Sequence[MemoryRecord],  # memories that are about to be stored
                     rejections: RejectionTable,        # rejections of the store
                     ) -> None:
     "Raise `RejectedValue` if one of the memories states what was rejected in its namespace. Costs one query where nothing was rejected."
-    known: dict[str, bool] = {}
-    for number, record in enumerate(records, start=1):
-        if record.namespace not in known:
-            known[record.namespace] = bool(rejections.salts(record.namespace))
-        if not known[record.namespace]:
-            continue
-        if found := rejections.find(record.namespace, refused_values(record)):
-            which = f"Text {number} of {len(records)}" if len(records) > 1 else "This"
-            raise RejectedValue(f"{which} {_rejection_text(found)}.",
+    for namespace in dict.fromkeys(r.namespace for r in records):
+        own = [(n, r) for n, r in enumerate(records, start=1) if r.namespace == namespace]
+        for at, found in rejections.find_each(namespace, map(refused_values, [r for _, r in own])).items():
+            which = f"Text {own[at][0]} of {len(records)}" if len(records) > 1 else "This"
+            raise RejectedValue(f"{which} was {found}.",
                                 f"Leave it out; a person can allow it again: `rlm review lift {found.id}`.")

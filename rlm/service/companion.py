@@ -11,7 +11,7 @@ __all__ = ['SELF', 'BLOCK_FLOOR', 'FEW', 'POOL', 'FOR_EACH', 'LEARNER', 'ENHANCE
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,9 +40,10 @@ from .memory_context import MemoryContext
 from .proposals import CorrectionProposal, propose_forgetting
 from .reader import MemoryReader
 from .results import History, Hit, SearchResults, memory_dict
-from .searcher import MemorySearcher, SearchRequest, past_of, stating_facts
+from .searcher import MemorySearcher, past_of, stating_facts
 from .writer import MemoryWriter
 from ..store.filters import Filters
+from ..store.protocols import Weights
 from ..store.records import RECALLED, Event, MemoryRecord, new_record, read_count
 from ..store.sqlite.facts import Fact, Rejection
 from ..store.sqlite.recall_log import Recall, ServedMemory
@@ -78,13 +79,13 @@ def fact_values(subject: str,   # subject of the fact; `user`, *me* or `나`: th
 # %% ../../nbs/90_service/06_companion.ipynb #abcd92b0
 def audited_moment(when: "datetime | date | str | None",  # a moment, or a day: its end; None: now
                    now: datetime,                         # the present
+                   where: tzinfo = UTC,                   # zone whose days count
                    ) -> datetime:
-    "Return the moment that an audit is about, never later than now. Raises `InvalidInput`."
-    if when is None:
-        return now
-    moment = parse_time(when, "when")
-    day = type(when) is date or (isinstance(when, str) and len(when.strip()) <= 10)
-    return min(now, moment + timedelta(days=1, microseconds=-1) if day else moment)
+    "Return the moment that an audit is about, in a zone, never later than now. Raises `InvalidInput`."
+    moment = now if when is None else parse_time(when, "when")
+    if type(when) is date or (isinstance(when, str) and len(when.strip()) <= 10):
+        moment = datetime.combine(moment.date() + timedelta(days=1), time.min, where).astimezone(UTC) - timedelta(microseconds=1)
+    return min(now, moment).astimezone(where)
 
 
 _HELD = ("text", "title", "tags", "summary", "now")  # parts of a score for words that a memory holds, and for the fact that is asked for
@@ -110,13 +111,13 @@ class MemoryAudit:
                 "recalls": [r.as_dict() for r in self.recalls], "history": None if self.history is None else self.history.as_dict()}
 
     def __str__(self) -> str:
-        lines = [f"Held on {self.when:%Y-%m-%d %H:%M}:", *(f"  {m.id} v{m.version}: {' '.join(m.text.split())}" for m in self.believed)]
+        lines = [f"Held on {self.when:%Y-%m-%d %H:%M %Z}:", *(f"  {m.id} v{m.version}: {' '.join(m.text.split())}" for m in self.believed)]
         if not self.believed:
             lines.append("  nothing of the kind")
         lines.append("Served:" if self.recalls else "Nothing was served up to then, or it is no longer in the log.")
         for recall in self.recalls:
             who = f"{recall.door} {recall.actor}".strip()
-            lines.append(f"  {recall.at:%Y-%m-%d %H:%M} {who}: {recall.query}")
+            lines.append(f"  {recall.at.astimezone(self.when.tzinfo):%Y-%m-%d %H:%M} {who}: {recall.query}")
             lines += [f"    {s.memory_id} v{s.version}{'' if s.score is None else f', score {s.score:.3g}'}" for s in recall.served]
         return "\n".join(lines)
 
@@ -720,14 +721,15 @@ class Companion:
         return _search_connected(self.ctx, self.searcher, query, read_k(k), depth, self._rejected)
 
     def audit(self,
-              when: "datetime | date | str | None" = None,  # a moment, or a day: its end; None: now
-              query: str | None = None,  # a question: what answered it then, and recalls whose question holds these words
+              when: "datetime | date | str | None" = None,  # a moment, or a day of the setting `time_zone`: its end; None: now
+              query: str | None = None,  # a question: what answered it then, and recalls whose question holds each of its words
               id: str | None = None,     # a memory: its version then, and recalls that served it
               k: int = POOL,             # memories and recalls, at most
               ) -> MemoryAudit:
         """Return what the store held at a moment, and what had been served by then: to whom, by which score, in which version. Raises
         `NotFound` for an unknown memory, `InvalidInput`."""
-        moment, most = audited_moment(when, self.ctx.clock.now()), read_k(k)
+        from rlm.rules.lifecycle import zone  # here, as it loads the language of rules
+        moment, most = audited_moment(when, self.ctx.clock.now(), zone(self.ctx.settings.time_zone)), read_k(k)
         past = {} if when is None else {"as_of": moment}
         history = None if id is None else self.reader.history(id := self.reader.known_id(id))
         if history is not None:
@@ -737,16 +739,14 @@ class Companion:
         elif query is not None:
             believed = [h.memory for h in self.searcher.search(self.searcher.parse(query, past), most) if _answers(h)]
         else:
-            believed = list(self.reader.page(most, None, past)) if past else []
+            believed = list(self.reader.page(most, None, past))
         self.ctx.recalls.flush()
         words = None if query is None else valid_text(query, "query", self.ctx.settings.max_text_chars)
         return MemoryAudit(moment, tuple(believed), tuple(self.ctx.recalls.table.read(self.namespace, id, words, moment, most)), history)
 
     def _rejected(self, records: Sequence[MemoryRecord]) -> set[str]:
         "The ids of those that state what was rejected after all: two processes may have written at the same moment."
-        if not self.storage.rejections.salts(self.namespace):
-            return set()
-        return {r.id for r in records if self.storage.rejections.find(self.namespace, refused_values(r))}
+        return {records[n].id for n in self.storage.rejections.find_each(self.namespace, map(refused_values, records))}
 
     def reject(self,
                id: str | None = None,        # id of a memory that is wrong, present or deleted: its text, and each fact it states
@@ -794,11 +794,9 @@ class Companion:
 
     def _mentioning(self, words: str, values: Sequence[tuple[str, ...]]) -> list[str]:
         "The ids of memories whose words state one of the values, turns of conversations too, of which no facts are stored."
-        hits, wanted = dict[str, MemoryRecord](), set(values)
-        for asked in dict.fromkeys([words, *(v[-1] for v in values)]):
-            terms = tuple(dict.fromkeys(tokens(asked)))
-            for hit in self.searcher.full_text(SearchRequest(asked, terms, Filters.read(status="any")), 2_000) if terms else ():
-                hits[hit.id] = hit.memory
+        hits, wanted, every = dict[str, MemoryRecord](), set(values), Filters.read(status="any")
+        for terms in dict.fromkeys(tuple(dict.fromkeys(tokens(asked))) for asked in (words, *(v[-1] for v in values))):
+            hits |= {m.record.id: m.record for m in self.storage.fulltext.match(terms, self.namespace, every, 2**53, Weights())}
         return [id for id, record in hits.items() if wanted & set(refused_values(record))]
 
     def waiting(self,

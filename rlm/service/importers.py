@@ -25,6 +25,7 @@ from typing import Any
 import yaml
 from tqdm import tqdm
 
+from ..companion.supersession import refused_values
 from ..core.clock import to_iso
 from ..core.errors import InvalidInput, NotFound
 from ..core.ids import digest
@@ -623,6 +624,9 @@ def import_export(memory: Memory,         # memory that takes it
         here = {r.id for r in storage.get(ids, namespace)}
         gone = set(storage.event_log.deleted(namespace, [i for i in ids if i not in here]))
         fresh = [r for i, r in new.items() if i not in here and i not in gone]
+        wrong = storage.rejections.find_each(namespace, map(refused_values, fresh))
+        refused.update({fresh[n].id: f"This was {rejection}." for n, rejection in wrong.items()})
+        fresh = [r for n, r in enumerate(fresh) if n not in wrong]
         memory.writer.insert(fresh, len(fresh) or 1, embed=False)
         stored.update(r.id for r in fresh)
         counts["added"] += len(fresh)

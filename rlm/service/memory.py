@@ -491,7 +491,7 @@ class Memory:
 
     def audit(self,
               when: "datetime | date | str | None" = None,  # a moment, or a day: its end; None: now
-              query: str | None = None,  # a question: what answered it then, and recalls whose question holds these words
+              query: str | None = None,  # a question: what answered it then, and recalls whose question holds each of its words
               id: str | None = None,     # a memory: its version then, and recalls that served it
               k: int = 20,               # memories and recalls, at most
               ) -> "MemoryAudit":

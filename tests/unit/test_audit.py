@@ -53,6 +53,22 @@ def test_korean_questions_are_found_in_the_log(memory: Memory) -> None:
     assert memory.audit(query="치과").recalls == ()
 
 
+def test_questions_are_found_by_each_of_their_words_whatever_their_case(memory: Memory) -> None:
+    for question in ("Wo ist Köln?", "저는 서울 어디에 살아요?"):
+        memory.context(question)
+    for words, count in (("wo ist köln?", 1), ("KÖLN wo", 1), ("köln bonn", 0), ("살아요 서울", 1)):
+        assert len(memory.audit(query=words).recalls) == count, words
+
+
+def test_a_day_is_a_day_of_the_zone_and_an_audit_of_nothing_else_says_what_is_held(path: Path) -> None:
+    with Memory(path, embedder="none", time_zone="Asia/Seoul", clock=ManualClock("2026-05-08T20:00:00Z")) as memory:
+        memory.write("나는 매운 거 못 먹어", id="spicy")  # 9 May, 05:00 in Seoul
+        advance(memory, days=7)
+        assert [m.id for m in memory.audit().believed] == ["spicy"] and "nothing of the kind" not in str(memory.audit())
+        assert memory.audit("2026-05-08").believed == () and [m.id for m in memory.audit("2026-05-09").believed] == ["spicy"]
+        assert str(memory.audit("2026-05-09")).startswith("Held on 2026-05-09 23:59 KST:")
+
+
 def test_a_search_is_not_logged_and_a_recall_does_not_move_the_events(memory: Memory) -> None:
     before = memory.backend.position()
     memory.search("Seoul")

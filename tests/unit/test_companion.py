@@ -402,6 +402,19 @@ def test_the_user_and_a_relation_may_be_named_in_several_ways() -> None:
     assert fact_values("me", "address", "Oslo")[0] == fact_values("나", "사는 곳", "OSLO")[0] == ("user", "residence", "oslo")
 
 
+def test_a_rejection_reaches_every_memory_that_says_so_and_costs_a_block_two_queries(memory: Memory) -> None:
+    memory.write_many(["Blue moon rising"] * 2_100 + [f"We hiked over ridge {n}." for n in range(20)])
+    memory.companion.reject(text="Blue moon rising")
+    assert [r.text for r in memory.list(2) if "moon" in r.text] == [] and memory.backend.memories.count("default", 3_000) == 20
+    asked = list[str]()
+    memory.backend.db.query, query = lambda sql, *a: asked.append(sql) or query(sql, *a), memory.backend.db.query
+    try:
+        assert len(memory.context("Which ridge did we hike over?").used) == 20
+    finally:
+        del memory.backend.db.query
+    assert sum("FROM rejections" in sql for sql in asked) <= 3, "the salts, and what is rejected; not one for each value of each memory"
+
+
 def test_a_secret_in_a_reason_is_cut_out(memory: Memory) -> None:
     memory.companion.reject(text="I live in Oslo.", reason="my password is hunter2-Xq9!")
     assert "hunter2" not in str(memory.companion.rejections())

@@ -590,3 +590,17 @@ def test_a_table_without_texts_says_which_columns_it_has(tmp_path: Path, table: 
     (tmp_path / "people.csv").write_text(table)
     with pytest.raises(InvalidInput, match=r"No column of people.csv is the memory's text: .*Name one of them text or content"):
         list(read_export(tmp_path / "people.csv", "csv"))
+
+
+@pytest.mark.parametrize("name", ["lines.jsonl", "talk.jsonl", "facts.csv", "notes.md"])
+def test_what_was_rejected_is_left_out_of_an_import_and_named_and_the_rest_comes_in(name: str, tmp_path: Path) -> None:
+    texts, path = ["I have a pacemaker.", "I play chess on Sundays."], tmp_path / name
+    lines = {"lines.jsonl": [{"text": t} for t in texts], "talk.jsonl": [{"messages": [{"role": "user", "content": t} for t in texts]}]}
+    path.write_text("\n".join(map(json.dumps, lines[name])) if name in lines else "\n".join(["text", *texts]) if name == "facts.csv"
+                    else "\n\n".join(f"# {n}\n\n{t}" for n, t in enumerate(texts)), encoding="utf-8")
+    with Memory(tmp_path / "m.db", embedder="none") as memory:
+        memory.companion.reject(text="I have a pacemaker." if name != "notes.md" else "0\n\nI have a pacemaker.")
+        report = import_export(memory, path, format_of(path))
+        assert (report.added, len(report.refused)) == (1, 1) and "chess" in memory.list(1)[0].text
+        assert "rejected by human" in next(iter(report.refused.values()))
+        assert import_export(memory, path, format_of(path)).present == 1

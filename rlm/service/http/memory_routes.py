@@ -221,7 +221,7 @@ def delete_link(call: Call, id: QuotedId, target: QuotedId, relation: Annotated[
 
 @everything.add("GET", "/audit", "AuditOut", 404, right="admin")
 def audit(call: Call, query: Annotated[str | None, Query(max_length=10_000, examples=["치과"], description=(
-        "What answered it then, and answers whose question holds these words"))] = None,
+        "What answered it then, and answers whose question holds each of its words"))] = None,
           id: Annotated[Name | None, Query(description="A memory: its version then, and answers that held it",
                                             examples=["dentist"])] = None,
           when: Annotated[Time | None, Query(description="A moment, or a day: its end. Without it, now", examples=["2026-05-08"])] = None,

@@ -276,6 +276,9 @@ class Rejection:
     reason: str | None  # in the person's words; None: none was given
     memory_id: str | None  # the memory that stated it, if there was one
 
+    def __str__(self) -> str:
+        return f"rejected by {self.actor} on {self.created_at:%Y-%m-%d}" + (f" ({self.reason})" if self.reason else "")
+
 
 def digest_of(salt: str,             # key, hexadecimal
               parts: Sequence[str],  # normal forms, for example of subject, relation and value
@@ -336,13 +339,21 @@ class RejectionTable:
              values: Sequence[Sequence[str]],  # values that are to be stored, each a few texts in normal form
              ) -> Rejection | None:
         "Return a rejection of one of these values, or None."
-        for salt in self.salts(namespace):
-            for parts in values:
-                found = self.db.query(f"SELECT {_REJECTION_COLUMNS} FROM rejections WHERE namespace = ? AND salt = ? AND digest = ?",
-                                      (namespace, salt, digest_of(salt, parts)))
-                if found:
-                    return self._read(found[0])
-        return None
+        return self.find_each(namespace, [values]).get(0)
+
+    def find_each(self,
+                  namespace: str,                              # the partition
+                  groups: Iterable[Sequence[Sequence[str]]],   # values of several memories; not read where nothing was rejected
+                  ) -> dict[int, Rejection]:                   # number of a group, from 0 → a rejection of one of its values
+        "Return the rejections that groups of values meet: two queries, however many there are."
+        if not (salts := self.salts(namespace)):
+            return {}
+        digests = [[digest_of(salt, parts) for salt in salts for parts in values] for values in groups]
+        asked = json.dumps(sorted({d for group in digests for d in group}))
+        found = {digest: self._read(row) for digest, *row in self.db.query(
+            f"SELECT digest, {_REJECTION_COLUMNS} FROM rejections WHERE namespace = ? AND salt IN (SELECT value FROM json_each(?)) "
+            "AND digest IN (SELECT value FROM json_each(?))", (namespace, json.dumps(salts), asked))}
+        return {n: found[met[0]] for n, group in enumerate(digests) if (met := [d for d in group if d in found])}
 
     def list(self,
              namespace: str,  # the partition
@@ -352,5 +363,5 @@ class RejectionTable:
                              (namespace,))
         return [self._read(row) for row in rows]
 
-    def _read(self, row: tuple) -> Rejection:  # type: ignore[type-arg]
+    def _read(self, row: Sequence) -> Rejection:  # type: ignore[type-arg]
         return Rejection(row[0], row[1], from_iso(row[2]), *row[3:])

@@ -18,6 +18,7 @@ from ...core.clock import from_iso, to_iso
 from ...core.errors import StoreError
 from ...core.guard import guarded_value
 from ...core.text import clip
+from ...core.text.normal_form import normal_form
 from ..records import dump_json
 from ..protocols import Database
 from .events import EventLog
@@ -100,7 +101,7 @@ class _RecallTable:
     def read(self,
              namespace: str,                 # the partition
              memory_id: str | None = None,   # only those that served this memory
-             words: str | None = None,       # only those whose question holds these words
+             words: str | None = None,       # only those whose question holds each of these words, or a word that begins or ends so
              until: datetime | None = None,  # only those up to this moment
              limit: int = 20,                # maximum number
              ) -> list[Recall]:
@@ -108,12 +109,12 @@ class _RecallTable:
         sql = _READ
         if memory_id is not None:
             sql += " AND id IN (SELECT recall FROM recalled WHERE namespace = :namespace AND memory_id = :memory_id)"
-        if words is not None:
-            sql += " AND instr(lower(query), lower(:words)) > 0"
         if until is not None:
             sql += " AND at <= :until"
-        rows = self.db.query(f"{sql} ORDER BY id DESC LIMIT :limit", {
-            "namespace": namespace, "memory_id": memory_id, "words": words, "until": until and to_iso(until), "limit": limit})
+        named = [] if words is None else normal_form("NFKC", words).casefold().split()
+        rows = [row for row in self.db.query(f"{sql} ORDER BY id DESC{'' if named else ' LIMIT :limit'}", {
+            "namespace": namespace, "memory_id": memory_id, "until": until and to_iso(until), "limit": limit})
+            if all(word in normal_form("NFKC", row[3]).casefold() for word in named)][:limit]
         served = dict[int, list[ServedMemory]]()
         for recall, memory, version, score, why in self.db.query(
                 "SELECT recall, memory_id, version, score, why_json FROM recalled WHERE recall IN (SELECT value FROM json_each(?)) "
