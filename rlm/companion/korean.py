@@ -488,6 +488,18 @@ def _is_topic(names: tuple[str, ...], clause: str) -> bool:
                for words in before for end in (words, words.removesuffix("께서")))
 
 
+_OF_LIFE = LazyPattern("이사|결혼|이혼|이직|취직|취업|입사|퇴사|그만뒀|그만두|졸업|입학|유학|입대|제대|은퇴|승진")
+
+
+def _told_of(sentence: str, speaker: str) -> str:
+    "Who else a sentence tells of that states no fact, so that the next may be about them: `언니가 이사했대`, `지훈이 간호사 그만뒀어`."
+    t = split_topic(" ".join(sentence.split()).rstrip(" .!~…。ㅋㅎㅠ^"), speaker)
+    kin = t.subject.removeprefix(f"{speaker}'s ") in near_names()
+    other = not (t.relation or _WORKPLACE.search(t.subject) or t.subject.endswith(("집", "팀", "부서", "가족")))
+    told = t.subject != speaker and (kin or other) and not _JOINED.search(t.predicate)  # not `월세가 올라서 이사했어`
+    return t.subject if told and _OF_LIFE.search(t.predicate) else ""
+
+
 def korean_statements(sentence: str,          # one sentence
                       speaker: str = "user",  # speaker, whom `나` and `내` mean
                       ) -> list[Statement]:
@@ -569,7 +581,7 @@ def statements_about(sentence: str,           # one sentence of several
                 out.append(Statement(t.subject, POSSESSION, m["v"] or m["w"], ended=True))
             elif (value := named_value("", t.predicate) or _held_by(t)) and (found := _named(t, speaker, value, instead)):
                 out.append(found)
-    return out, near
+    return out, near or _told_of(sentence, speaker)
 
 # %% ../../nbs/85_companion/03_korean.ipynb #a5ed0002
 _ASKED_PLACE = (("residence", "살|사[는시세셔니]|산다|거주"), ("employer", "다니|다녀|일하|일해|근무"))

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['CUES', 'READ', 'Matrix', 'READER', 'WORTH_READING', 'READ_OF_EACH', 'ENDS', 'BOTH_END', 'PRIOR', 'MAY_END',
            'STANDS_OUT', 'IF_SAME', 'COMPARED', 'READ_LIMITS', 'LINKED', 'AT_ONCE', 'ENDED', 'text_cues', 'pair_cues',
-           'told_by_grammar', 'says_more', 'PairModel', 'pair_inputs', 'run_networks', 'pair_model', 'PairReader',
-           'pair_reader', 'PairJudgement']
+           'told_by_grammar', 'told_of_another', 'says_more', 'PairModel', 'pair_inputs', 'run_networks', 'pair_model',
+           'PairReader', 'pair_reader', 'PairJudgement']
 
 # %% ../../nbs/85_companion/18_pair_judge.ipynb #10a32893
 import hashlib
@@ -123,6 +123,22 @@ def told_by_grammar(old: str,  # words of the older memory
     return not any(name and name <= other for name in named for other in had)
 
 
+_SELF = LazyPattern(r"\b(?:i|me|my|we|us|our)\b|(?:^| )(?:나|내|난|우리|저|제|전)[는은가도를한]* ", re.I)
+_OWN_PERSON = LazyPattern("(?:my|our|우리|내|제) ", re.I)
+
+
+def told_of_another(old: str,  # words of the older memory
+                    new: str,  # words of the newer one
+                    ) -> bool:
+    "Return whether the older states facts of the user, and the newer is of somebody near to them alone: *My sister got a house in Hull*."
+    a, b, own = text_cues(old), text_cues(new), _OWN_PERSON.match(new)
+    who = _cue_patterns()[CUES.index("person")].match(new, own.end() if own else 0)
+    if who is None or not (who[0].isascii() or new.startswith(("은", "는", "이 ", "가", "도"), who.end()) or who[0][-1] in "은이"):
+        return False
+    return bool(a.facts) and all(s.key[0] == "user" for s in a.facts) and not (
+        a.people & b.people or _SELF.search(new, own.end() if own else 0))
+
+
 _NUMBER = r"(?:two|three|four|five|six|seven|eight|nine|ten|a couple of|several|\d+)"
 _COUNTER = "(?:마리|명|분|대|개|채|벌|권|켤레|그루|곳|병|알|군데)"
 _COUNTED = LazyPattern(rf"\b{_NUMBER} (?:[\w-]+ ){{0,2}}[\w-]+(?:s|ren|mice|men)\b|(?:두|세|네|다섯|여섯|[2-9]) ?{_COUNTER}|둘|셋", re.I)
@@ -156,12 +172,20 @@ def _denies_another(old: str, new: str) -> bool:
         same_value(v, normal_value(member)) for v in values for o in had for member in list_members(o.value))
 
 
+_SAME_AS = LazyPattern(r"\bthe same \w|같은 [가-힣]")
+_WITH_ANOTHER = LazyPattern(r"\b[a-z]\w* (?P<x>[A-Z][\w'-]+) (?:\w+ )?(?:with|from|by|under) (?:[a-z]\w* ){0,4}(?P<y>[A-Z][\w'-]+)[.!]*$")
+
+
 def says_more(old: str,  # words of the older memory
               new: str,  # words of the newer one
               ) -> bool:
     """Return whether the older memory says more than what the newer one can deny, so that it is not over: a list of which that names a
     member, not all, *a boat and a van* and *sold the van*; a count of which one is gone, `두 마리` and `한 마리가 죽었다`; another of the
-    things that one may have several of, *allergic to nuts* and *no longer allergic to cats*."""
+    things that one may have several of, *allergic to nuts* and *no longer allergic to cats*; a name that the newer one leaves as it is,
+    *learning Italian with Chiara* and *Chiara left*, *a building in Leipzig* and *the same building*."""
+    a, b = text_cues(old).names, text_cues(new).names
+    if (a - b and not b - a and _SAME_AS.search(new)) or any(m["x"] not in b and m["y"] in b for m in _WITH_ANOTHER.finditer(old)):
+        return True
     if (_ONE_OF_THEM.search(new) and _COUNTED.search(old) and not _LEFT.search(new)) or _denies_another(old, new):
         return True
     said = text_cues(new).words
@@ -326,6 +350,10 @@ def _is_statement(record: MemoryRecord, now: datetime) -> bool:
             and not is_kept_as_given(record))
 
 
+_REFERS_BACK = LazyPattern(  # *No, that was moved*: of what was said just before, which alone it is set beside
+    r"(?:(?:no|nope|actually|sorry|wait|oops|oh|well|now|and|but|so)[,:.!~ ]+)*(?:she|he|it|they|that)(?:['’](?:s|re|ve|d|ll))? |"
+    r"(?:(?:아니|참|앗|그런데|근데|지금은)[,.! ]+)*(?:그녀|그 사람|그 친구|그분|걔|얘|쟤|그게|그건|그거)[는은이가도를을한의]* ", re.I)
+_TURNS_BACK = 6  # turns of a conversation among which that is
 _OVER = [CUES.index(name) for name in ("end", "correction")]
 
 
@@ -412,14 +440,15 @@ class PairJudge:
             index = self.search.index.semantic.index if ready else None
             seqs = [] if index is None else index.search(vector, 2 * COMPARED, rescore=False)[0].tolist()
             found, now = self.storage.memories.records(seqs), self.clock.now()
-        others = [found[s] for s in seqs if s < record.seq and s in found]
+        back = (_TURNS_BACK if record.session else 1) if _REFERS_BACK.match(record.text) else record.seq
+        others = [found[s] for s in seqs if record.seq - back <= s < record.seq and s in found]
         return [o for o in others if _is_statement(o, now) and speaker_of(o) == speaker_of(record)][:COMPARED]
 
     def _judged(self, pairs: Sequence[tuple[MemoryRecord, MemoryRecord]], read: bool) -> tuple[list[PairJudgement], list[MemoryRecord]]:
         "The older memories that newer ones replace, one at most of each, or may replace, the likeliest first; and newer ones to be read."
         vectors = self._vectors(sorted({r.seq for pair in pairs for r in pair}))
         pairs = [(old, new) for old, new in pairs if old.seq in vectors and new.seq in vectors and old.text != new.text
-                 and not told_by_grammar(old.text, new.text)]
+                 and not (told_by_grammar(old.text, new.text) or told_of_another(old.text, new.text))]
         pairs = self._undecided(pairs)
         if not pairs:
             return [], []

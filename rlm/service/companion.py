@@ -24,7 +24,7 @@ from ..companion.policy import Situation, Vector, autonomous, explicit_reward, i
 from ..companion.supersession import DISPUTES, RejectedValue, at_each_detail, facts_of, refused_values, rejectable
 from ..companion.sleep import CHECKPOINT, SleepCycle, SleepReport, UndoReport, forgetting_curve
 from ..companion.statement import normal_value, relation_of
-from ..companion.fact_extraction import answered, asked_relations
+from ..companion.fact_extraction import answered, asked_relations, text_facts
 from ..core.clock import parse_time, to_iso
 from ..core.errors import InvalidInput, NotFound
 from ..core.guard import TrustState, guarded_value, screen, trust_of
@@ -311,10 +311,12 @@ def unreadable(turn: Mapping[str, Any],  # one message: text, role
 def _thoughts(text: str,                  # one message
               languages: Sequence[str],   # languages in whose patterns it is read
               ) -> list[str]:
-    "Return the sentences of a message; one that begins with *she* or *it* stands with the one before."
+    "Return the sentences of a message; one that begins with *she* or *it*, or is of whom the one before is, stands with that."
     out = list[str]()
     for sentence in split_sentences(text):
-        if out and shows("anaphora", sentence, tuple(languages)):
+        before, alone = (text_facts(s).statements for s in (out[-1] if out else "", sentence))
+        if out and (shows("anaphora", sentence, tuple(languages))
+                    or alone != text_facts(f"{out[-1]} {sentence}").statements[len(before):]):
             out[-1] = f"{out[-1]} {sentence}"
         else:
             out.append(sentence)

@@ -287,6 +287,37 @@ def test_a_weak_link_lifts_nothing_that_the_question_is_not_about(memory: Memory
     assert memory.search("What is my favorite color?")[0].id == new  # the control: a likely one does
 
 
+@pytest.mark.parametrize("said", [
+    ["My shoe size is 39.", "I've been vegetarian since 2019.", "My fridge warranty ends in May 2027.",
+     "My dentist appointment is on 9 December at 10:30.", "No, that was moved, it's the 11th now, same time."],
+    ["내 신발 사이즈는 245야", "냉장고 보증은 2027년 5월까지야", "치과 예약은 12월 9일 10시 반이야", "아니 그거 옮겨졌어, 이제 11일이야"]])
+def test_a_remark_is_about_what_was_said_just_before_alone(memory: Memory, said: list[str]) -> None:
+    ids = [memory.write(text).id for text in said]
+    assert memory.embeddings.worker.wait(60)
+    assert {link.src for link in memory.links(ids[-1]) if link.dst == ids[-1]} <= {ids[-2]}
+
+
+@pytest.mark.parametrize(("old", "new", "question"), [
+    ("The user lives on the fourth floor of a building in Leipzig.", "The user moved to the second floor of the same building.",
+     "What city do I live in?"),
+    ("The user is learning Italian with a tutor named Chiara.", "Chiara isn't teaching me anymore, Luca took over.",
+     "Which language am I learning?")])
+def test_an_update_does_not_end_what_it_leaves_as_it_was(memory: Memory, old: str, new: str, question: str) -> None:
+    first, _ = told(memory, old, new)
+    memory.companion.sleep()
+    assert memory.get(first).valid_to is None and first in [hit.id for hit in memory.search(question)]
+
+
+@pytest.mark.parametrize(("old", "new", "another"), [
+    ("I'm a baker and I live in Graz.", "My sister Ada quit teaching. Now she's a lawyer. Lives in Vienna.", True),
+    ("나는 인천에 살아.", "언니가 이번에 이사했대. 지금은 제주에 살아.", True), ("나는 혼자 살아.", "이제 부모님이랑 같이 살아", False),
+    ("I live in Graz.", "My wife and I bought a flat in Vienna, so we moved.", False),
+    ("I live with my sister.", "My sister moved out.", False),
+    ("I live in Graz.", "Now it's Vienna.", False)])
+def test_what_is_of_somebody_near_is_not_of_the_user(old: str, new: str, another: bool) -> None:
+    assert pair_judge.told_of_another(old, new) is another
+
+
 @pytest.mark.parametrize(("old", "new", "grammar"), [
     ("The capital of Peru is Lima.", "The capital of Chile is Santiago.", True),
     ("Mum and Gerald are engaged.", "Mum called off the wedding.", False),

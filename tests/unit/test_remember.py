@@ -9,6 +9,7 @@ from rlm import Memory
 from rlm.agent.models.base import ModelError, ScriptedModel
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
+from rlm.store.sqlite.facts import Fact
 
 DATA = Path(__file__).parents[1] / "data"
 SENTENCES = [json.loads(line) for line in (DATA / "companion_sentences.jsonl").read_text("utf-8").splitlines()]
@@ -53,6 +54,34 @@ def test_a_rejected_value_is_not_proposed_in_other_words(memory: Memory) -> None
     memory.companion.reject(text="I live in Oslo.")
     reading = memory.companion.remember(["My address is OSLO.", "I live in Bergen."])
     assert [r.text for r in reading.proposed] == ["I live in Bergen."] and "rejected" in reading.passed_over[0][1]
+
+
+@pytest.mark.parametrize(("known", "said", "noted"), [
+    ("나는 제빵사로 일해. 나는 인천에 살아.", "언니가 이번에 이사했대. 지금은 제주에 살아.", ["user's 언니 | residence | 제주"]),
+    ("I'm a pastry chef at Maison Lune.", "지훈이 간호사 그만뒀어. 지금은 소방관이야.",
+     ["지훈 |  | no longer 간호사", "지훈 | occupation | 소방관"]),
+    ("나는 인천에 살아.", "민수가 결혼했어. 지금은 부산에 살아.", ["민수 | marital status | 결혼", "민수 | residence | 부산"]),
+    ("I'm a baker and I live in Graz.", "My sister Ada quit teaching. Now she's a lawyer. Lives in Vienna.",
+     ["Ada |  | no longer teaching"])])
+def test_a_sentence_without_a_subject_is_of_whom_the_one_before_is(memory: Memory, known: str, said: str, noted: list[str]) -> None:
+    memory.companion.remember([known])
+    reading = memory.companion.remember([said])
+    assert [r.text for r in reading.proposed] == [said] and [str(f) for f in stored(memory, said)] == noted
+    assert not any(f.valid_to for r in memory.list(10) for f in stored(memory, r.text))
+
+
+@pytest.mark.parametrize(("said", "place"), [
+    ("이번에 이사했어. 지금은 부산에 살아.", "부산"), ("월세가 올라서 이사했어. 지금은 부산에 살아.", "부산"),
+    ("친구랑 밥 먹었어. 지금은 부산에 살아.", "부산"), ("우리 가족이 이사했어. 지금은 부산에 살아.", "부산"),
+    ("언니가 이사했대. 나는 부산에 살아.", "부산"), ("My sister moved. I live in Rome.", "Rome")])
+def test_what_the_speaker_says_of_themselves_beside_others_stays_theirs(memory: Memory, said: str, place: str) -> None:
+    memory.companion.remember([said])
+    assert memory.backend.facts.about("default", "user", "residence")[0].value == place
+
+
+def stored(memory: Memory, text: str) -> list[Fact]:
+    "The facts that are stored of a memory's words."
+    return [f for r in memory.list(10) if r.text == text for f in memory.backend.facts.of([r.seq]).get(r.seq, [])]
 
 
 @pytest.mark.parametrize("wrong", ["I live in Oslo.", {"role": "user", "content": "x"}, [3], None])
