@@ -4,10 +4,12 @@
 
 # %% auto #0
 __all__ = ['Pair', 'NEAR', 'AXES', 'UNITS', 'NETWORKS', 'EPOCHS', 'BATCH', 'SHOWN', 'read_pairs', 'crossed_pairs', 'life_pairs',
-           'train_network', 'train', 'save_model', 'run']
+           'attribute_pairs', 'train_network', 'train', 'save_model', 'run']
 
 # %% ../../nbs/95_bench/38_supersession.ipynb #158d812b
 import json
+import random
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from .report import Report, Row, digits, new_report
 from ..companion.pair_judge import Matrix, PairModel, pair_inputs, run_networks
 from ..core.clock import ManualClock
 from ..core.errors import InvalidInput, NotFound
+from ..search.candidates import LATER
 from ..service.memory import Memory
 
 # %% ../../nbs/95_bench/38_supersession.ipynb #4719a7dc
@@ -84,6 +87,26 @@ def life_pairs(folder: Path,             # folder with lives.jsonl
             out += [{"language": life.language, "old": notes[i]["text"], "new": notes[j]["text"], "supersedes": False, "life": life.name}
                     for i in np.argsort(-cosines)[:NEAR].tolist()
                     if cosines[i] >= _NEAR_TOLD and frozenset((notes[i]["id"], notes[j]["id"])) not in told]
+    return out
+
+
+def attribute_pairs(folder: Path,  # folder with supersession_attributes.toml
+                    split: str,    # train or dev
+                    apart: int,    # pairs of two attributes, of each subject
+                    alike: int,    # pairs of one attribute, of each subject
+                    seed: int = 0, # seed of the choice
+                    ) -> list[Pair]:
+    "Return what is said of somebody or something, with a change of another attribute, which ends nothing, and of the same one."
+    rng, out = random.Random(seed), list[Pair]()
+    for language, told in tomllib.loads((folder / "supersession_attributes.toml").read_text(encoding="utf-8"))[split].items():
+        for kind in ("people", "things"):
+            said, changes = ([(a, text) for a, texts in told[f"of_{kind}"].items() for text in texts[name]] for name in ("says", "changes"))
+            both = [(a, o, n) for a, o in said for b, n in changes if a == b and a in told["updates"]]
+            other = [("", o, n) for a, o in said for b, n in changes if a != b]
+            for subject in told[kind]:
+                chosen = [*rng.sample(other, min(apart, len(other))), *rng.sample(both, min(alike, len(both)))]
+                out += [{"language": language, "old": o.format(s=subject), "new": n.format(s=subject), "supersedes": bool(a)}
+                        | ({} if a else {"kind": "crossed"}) for a, o, n in chosen]
     return out
 
 # %% ../../nbs/95_bench/38_supersession.ipynb #a6266780
@@ -227,6 +250,26 @@ def _rows(pairs: Sequence[Pair],            # pairs of both languages
                           target=None if grown or arm == "patterns" else _TARGETS.get((kind, name)))
 
 
+def _attribute_rows(folder: Path, model: CachingEmbedder, quick: bool) -> Iterator[Row]:
+    "Yield how often a change ends, or comes before, what is said of another attribute of the same subject, and of the same one."
+    pairs, clock = attribute_pairs(folder, "dev", 1 if quick else 10, 1 if quick else 3), ManualClock("2026-01-05")
+    for language, changed in ((language, changed) for language in ("en", "ko") for changed in (False, True)):
+        ended, linked = list[bool](), list[bool]()
+        for pair in (p for p in pairs if (p["language"], p["supersedes"]) == (language, changed)):
+            with Memory(":memory:", embedder=model, clock=clock) as memory:
+                old = memory.write(pair["old"]).id
+                clock.advance(days=30)
+                memory.write(pair["new"])
+                memory.embeddings.worker.wait()
+                ended.append(memory.get(old).valid_to is not None)
+                linked.append(not ended[-1] and any(e.relation == LATER for e in memory.links(old)))
+        name = "the same attribute" if changed else "another attribute"
+        yield Row(f"{name}, older ended, {language}", "", digits(float(np.mean(ended))), n=len(ended), role="measured",
+                  better="higher" if changed else "lower", target=None if changed else _TARGETS["no updates", "older ended"])
+        yield Row(f"{name}, older put after, {language}", "", digits(float(np.mean(linked))), n=len(linked), role="measured",
+                  better="higher" if changed else "lower")
+
+
 def run(folder: Path,         # folder with supersession_pairs.jsonl
         model: str = "e5",    # embedder; none: patterns alone
         split: Split = "dev",  # dev or held
@@ -237,5 +280,6 @@ def run(folder: Path,         # folder with supersession_pairs.jsonl
     pairs = pairs[::12] if quick else pairs
     used = "none" if isinstance(found, str) else found
     rows = [*_rows(pairs, used, False), *([] if quick else _rows(pairs, used, True))]
+    rows += [] if isinstance(found, str) or split != "dev" else _attribute_rows(folder, found, quick)
     parameters = {"split": split, "embedder": model, "skipped": {"vectors": found} if isinstance(found, str) else {}}
     return new_report("supersession", 0, len(pairs), parameters, rows)

@@ -101,6 +101,26 @@ def test_what_only_looks_alike_stays_current_and_first(memory: Memory, old: str,
     assert memory.get(first).valid_to is None and memory.search(question)[0].id == first
 
 
+OTHERS = [("Jonas is a vegetarian.", "Jonas moved to Bergen.", "Is Jonas a vegetarian?"),
+          ("Herr Adler has diabetes.", "Herr Adler moved to Kiel last week.", "Does Herr Adler have diabetes?"),
+          ("Our server db-4 runs PostgreSQL 16.", "Our server db-4 has been moved to rack 9.", "Which PostgreSQL does db-4 run?"),
+          ("Ruth Okafor is allergic to penicillin.", "Ruth Okafor moved to Leeds.", "What is Ruth Okafor allergic to?"),
+          ("Patient Ruth Okafor takes warfarin.", "Patient Ruth Okafor is now on a low-salt diet.", "What does Ruth Okafor take?"),
+          ("Customer Bauer pays by invoice.", "Customer Bauer moved to Ulm.", "How does Bauer pay?"),
+          ("Mr. Tanaka has blood type AB.", "Mr. Tanaka retired in May.", "What is Mr. Tanaka's blood type?"),
+          ("김하람 학생은 땅콩 알레르기가 있다.", "김하람 학생은 지난달에 대전으로 이사했다.", "김하람 학생은 무슨 알레르기가 있어?"),
+          ("이준 씨는 천식이 있다.", "이준 씨는 제주로 이사했다.", "이준 씨는 무슨 병이 있어?"),
+          ("박도윤 고객은 현금으로 낸다.", "박도윤 고객은 이번에 부산으로 이사 갔다.", "박도윤 고객은 어떻게 내?"),
+          ("서윤아 환자는 페니실린 알레르기가 있다.", "서윤아 환자는 직장을 옮겼다.", "서윤아 환자는 무슨 알레르기가 있어?")]
+
+
+@pytest.mark.parametrize(("old", "new", "question"), OTHERS)
+def test_a_change_of_another_attribute_ends_nothing(memory: Memory, old: str, new: str, question: str) -> None:
+    first, _ = told(memory, old, new)
+    found = {hit.id: hit.relevance for hit in memory.search(question)}
+    assert memory.get(first).valid_to is None and found[first] == max(found.values())
+
+
 def test_a_maybe_is_ranked_after_the_newer_memory_and_says_so_but_not_for_the_past(memory: Memory) -> None:
     old, new = told(memory, "My usual drink is coffee.", "The doctor was right about water.")
     memory.writer.storage.edge_table.db.query("DELETE FROM edges")
@@ -168,7 +188,7 @@ def test_without_a_reader_and_with_one_that_fails_the_networks_decide(
     if reader is not None:
         monkeypatch.setattr(pair_judge, "READER", Path("/none/such.npz"))
     monkeypatch.setattr(pair_judge, "pair_reader", lambda cache: reader)
-    first, _ = told(memory, *UPDATES[1][:2])
+    first, _ = told(memory, "I'm not speaking to my dad.", "Dad and I talked for two hours, we're good, he's coming for Easter")
     assert relations(memory, first) == [ENDED] and memory.get(first).valid_to is not None
 
 
