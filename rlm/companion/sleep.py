@@ -330,9 +330,10 @@ class SleepCycle:
             tx.log([Event(self.clock.now(), NIGHT, night, self.namespace, detail)])
 
     def _carry_out(self, night: str, changes: Sequence[SleepChange], judged: Mapping[str, PairJudgement]) -> list[SleepChange]:
-        "Make some changes; returns those that were made."
+        "Make some changes, in one transaction; returns those that were made."
         now, done = self.clock.now(), list[SleepChange]()
-        with self.storage.transaction() as tx:
+
+        def make(tx: SQLWriter) -> list[str]:
             present = {r.id: r for r in self.storage.get([i for c in changes for i in (c.id, c.into) if i], self.namespace)}
             for change in changes:
                 record = present.get(change.id)
@@ -348,8 +349,12 @@ class SleepCycle:
                 else:
                     present[record.id] = self._put_away(tx, record, change, night, now)
                 done.append(change)
-        if gone := [c.id for c in done if c.kind == "delete"]:
-            self.storage.erase(gone, self.namespace, now)
+            return [c.id for c in done if c.kind == "delete"]
+        if any(c.kind == "delete" for c in changes):
+            self.storage.erase(make, self.namespace, now)
+        else:
+            with self.storage.transaction() as tx:
+                make(tx)
         return done
 
     def _regenerate(self, tx: SQLWriter, record: MemoryRecord, night: str, now: datetime) -> None:

@@ -374,7 +374,7 @@ class Memory:
         """Store the turns of one conversation in one transaction, and return them. Raises `InvalidInput`, naming the turn.
 
         A program may send its whole history, or the last part of it, each time: turns that the session ends with already are not stored
-        again, and are returned as they are."""
+        again, and are returned as they are now. What was deleted of them since stays deleted, and is not returned."""
         return self.writer.insert_turns(self.writer.prepare_turns(turns, session, common))
 
     def get(self,

@@ -1,5 +1,9 @@
 "A program that sends its whole history with each turn stores each turn once; what people say twice stays twice."
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,6 +44,61 @@ def test_what_was_deleted_does_not_come_back_with_the_history(memory: Memory) ->
     memory.delete(stored[0].id, erase=True)
     memory.add_conversation(TALK, session="c")
     assert texts(memory) == [t["content"] for t in TALK[1:]]
+
+
+@pytest.mark.parametrize("erase", [False, True])
+@pytest.mark.parametrize("gone", [[0], [3], [4], [2, 3], [3, 4], [0, 1, 2, 3, 4]])
+def test_whichever_turns_were_deleted_the_history_brings_none_back(gone: list[int], erase: bool, memory: Memory) -> None:
+    stored = memory.add_conversation(TALK[:5], session="c")
+    memory.delete([stored[n].id for n in gone], erase=erase)
+    left = [t["content"] for n, t in enumerate(TALK) if n not in gone]
+    for sent in (TALK[:5], TALK, TALK, [*TALK, TALK[4]]):
+        back = memory.add_conversation(sent, session="c")
+        assert [r.text for r in back] == texts(memory)
+    assert texts(memory) == [*left, TALK[4]["content"]], "and what is said again is new"
+    if erase:
+        for table in ("events", "memory_versions"):
+            kept = repr(memory.backend.db.query(f"SELECT * FROM {table}"))
+            assert not any(TALK[n]["content"] in kept for n in gone) and "'c'" not in kept
+
+
+def test_a_program_that_drops_what_was_deleted_is_understood(memory: Memory) -> None:
+    stored = memory.add_conversation(TALK[:5], session="c")
+    memory.delete(stored[3].id)
+    memory.add_conversation([*TALK[:3], *TALK[4:]], session="c")
+    assert texts(memory) == [t["content"] for n, t in enumerate(TALK) if n != 3]
+
+
+def test_a_turn_in_other_words_restored_or_after_a_deleted_one_is_known_again(memory: Memory) -> None:
+    stored = memory.add_conversation(TALK[:5], session="c")
+    memory.update(stored[4].id, text="Thank you, 고마워")
+    memory.delete([stored[2].id, stored[3].id])
+    memory.restore(stored[2].id)
+    back = memory.add_conversation([*TALK[:5], {"role": "assistant", "content": "천만에요.", "reply_to": 3}], session="c")
+    assert [r.id for r in back[:-1]] == [stored[n].id for n in (0, 1, 2, 4)] and back[-1].reply_to is None
+    assert sorted(r.text for r in back) == sorted(texts(memory)) and len(back) == 5
+    memory.delete(back[-1].id)
+    memory.write("좋아", session="c")  # its place is given away
+    assert memory.restore(back[-1].id).turn == 6 and memory.check() == []
+
+
+def test_two_writers_of_one_history_store_it_once(tmp_path: Path) -> None:
+    with Memory(tmp_path / "memory.db", embedder="none") as memory:
+        find, met = memory.backend.find, threading.Barrier(2)
+
+        def both_have_read(*given: Any, **named: Any) -> Any:
+            found = find(*given, **named)
+            with suppress(threading.BrokenBarrierError):
+                met.wait(2)  # once: later readers find it broken
+            met.abort()
+            return found
+        memory.backend.find = both_have_read  # type: ignore[method-assign]
+        threads = [threading.Thread(target=memory.add_conversation, args=(TALK, "c")) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert texts(memory) == [t["content"] for t in TALK]
 
 
 def test_a_reply_to_a_known_turn_names_the_stored_one(memory: Memory) -> None:

@@ -13,11 +13,12 @@ from rlm import Memory
 from rlm.companion.consolidation import same_things
 from rlm.companion.sleep import BATCH, NIGHT
 from rlm.core.clock import ManualClock
-from rlm.core.errors import NotFound, StoreBusy
+from rlm.core.errors import NotFound, StoreBusy, StoreError
 from rlm.search.embedding.base import Kind
 from rlm.service.nights import sleep_if_due
 from rlm.store.embedding_model import Vectors
 from rlm.store.records import Event, new_record
+from rlm.store.sqlite import erasure
 
 DATA = Path(__file__).parents[1] / "data"
 PAIRS = [json.loads(line) for line in (DATA / "companion_merges.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -144,6 +145,25 @@ def test_forgetting_counts_from_the_last_use_and_deletion_from_the_archiving(mem
     assert memory.companion.undo_sleep(report.night).kept["train"] == "deleted for good"
     assert [e.detail["reason"] for e in memory.backend.events("default", kinds=("forget",))]
     assert "bus" in {r.id for r in memory.list(status="any")} and "train" not in {r.id for r in memory.list(status="any")}
+
+
+def test_a_night_whose_erasure_fails_has_forgotten_nothing(memory: Memory, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory.write("어제 기차가 늦었어.", id="old", valid_from="2020-01-01")
+    clock.advance(days=50)
+    assert [(c.kind, c.id) for c in memory.companion.sleep().changes] == [("archive", "old")]
+    clock.advance(days=31)
+    before = memory.history("old").as_dict()
+
+    def fail(*given: object) -> int:
+        raise StoreError("The disk is full.", "Make room.")
+    with monkeypatch.context() as broken:
+        broken.setattr(erasure, "erase_rows", fail)
+        with pytest.raises(StoreError, match="disk is full"):
+            memory.companion.sleep()
+    assert memory.history("old").as_dict() == before
+    clock.advance(days=1)
+    memory.companion.sleep()
+    assert not memory.list(status="any") and [e.kind for e in memory.history("old").events][-2:] == ["forget", "erase"]
 
 
 def test_what_a_forgotten_memory_had_ended_stays_ended(memory: Memory, clock: ManualClock) -> None:

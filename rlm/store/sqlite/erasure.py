@@ -75,6 +75,7 @@ def erase_rows(db: Database,               # inside a transaction
              "WHERE kind = 'use' AND namespace = ? AND subject IN (SELECT value FROM json_each(?))", values)
     _forget_recalls(db, values)
     EventLog(db).append([Event(at, "erase", r.id, namespace, {"version": r.version}) for r in gone])
+    EventLog(db).retract(gone, at)
     return len(gone)
 
 # %% ../../../nbs/20_store/15_erasure.ipynb #d3fdc9b7
@@ -287,10 +288,12 @@ def erase(db: Database,               # the store, outside of any transaction
           memory_ids: Sequence[str],  # ids of memories, present or deleted
           namespace: str,             # their partition
           at: datetime,               # recorded time, for the event
+          before: Callable[[], Sequence[str]] | None = None,  # called first in the transaction: returns ids instead of `memory_ids`
           ) -> int:
     "Remove memories whole; return how many there were. Raises `StoreError`, saying so when traces are left."
     _refuse_within_transaction(db)
     with db.transaction():
+        memory_ids = memory_ids if before is None else before()
         every = [version for i in memory_ids for version in MemoryTable(db).versions(i, namespace)]
         logs = _forget_runs(db, every, namespace)
         count = erase_rows(db, memory_ids, namespace, at)

@@ -7,7 +7,7 @@ __all__ = ['OPENING_PATIENCE', 'SQLiteStorage', 'SQLStorage', 'open_storage']
 
 # %% ../../../nbs/20_store/24_storage.ipynb #db6428bb
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -17,7 +17,7 @@ from ...core.errors import StoreBusy, StoreError
 from ...core.files import server_url
 from ...core.settings import Settings
 from ..filters import Filters
-from ..protocols import Database
+from ..protocols import Database, Question
 from ..records import Edge, Event, MemoryRecord
 from .database import SQLiteDatabase
 from .edges import EdgeTable, edges_question
@@ -95,10 +95,11 @@ class SQLStorage:
                     patience: float | None = None,  # seconds to wait for the lock, at most; None: the busy timeout
                     records: Sequence[MemoryRecord] = (),  # memories that are about to be stored: a server is asked along what that asks
                     stated: tuple[Fact, Sequence[str]] | None = None,  # first fact that they state, and values that it replaces: likewise
+                    asked: Sequence[Question] = (),  # further questions that are asked first: likewise
                     ) -> Iterator[SQLWriter]:
         "Store all that is done inside together, or not at all. Raises `StoreBusy`, `StoreReadOnly`."
-        asked = [salts_question(records[0].namespace), *insert_questions(records)] if records else []
-        with self.db.transaction(patience, asked + (related_questions(records[0].namespace, *stated) if stated else [])):
+        ahead = [*asked, *([salts_question(records[0].namespace), *insert_questions(records)] if records else [])]
+        with self.db.transaction(patience, ahead + (related_questions(records[0].namespace, *stated) if stated else [])):
             yield SQLWriter(self.db)
 
     def before_context(self,
@@ -164,11 +165,13 @@ class SQLStorage:
         return self.edge_table.edges(memory_ids, namespace)
 
     def erase(self,
-              memory_ids: Sequence[str],  # ids of memories, present or deleted
+              memory_ids: "Sequence[str] | Callable[[SQLWriter], Sequence[str]]",  # ids, present or deleted; or what finds them, inside
               namespace: str,             # their partition
               at: datetime,               # recorded time, for the event
               ) -> int:
-        "Remove memories whole; return how many there were. Raises `StoreError`, saying so when traces are left."
+        "Remove memories whole, in one transaction; return how many there were. Raises `StoreError`, saying so when traces are left."
+        if callable(memory_ids):
+            return erase(self.db, (), namespace, at, lambda: memory_ids(SQLWriter(self.db)))
         return erase(self.db, memory_ids, namespace, at)
 
     def purge(self,

@@ -15,7 +15,7 @@ from ...core.clock import from_iso, to_iso
 from ...core.errors import AlreadyExists, InvalidInput, NotFound, StoreBusy, StoreClash
 from ..records import COLUMNS, Edge, Event, MemoryRecord, check_edge, to_row, version_time
 from ..protocols import Database, Question
-from .events import EventLog
+from .events import EventLog, turn_digest
 from .fulltext import adjacent, affected_seqs, has_no_context, ids_by_namespace, index_alone, replies, updating_index
 from .memories import MEMORY_FIELDS, TAGS_OF
 
@@ -193,6 +193,7 @@ class SQLWriter:
             self.db.query("DELETE FROM memory_tags WHERE seq = ?", (old.seq,))
             self.db.executemany(_TAG, [(old.seq, tag) for tag in new.tags])
         self.log([event])
+        self.event_log.retract([old] if turn_digest(old) != turn_digest(new) else [], new.updated_at)
         return new
 
     def remove(self,
@@ -205,6 +206,7 @@ class SQLWriter:
                 added.add(self._keep(r, at))
                 self.db.query("DELETE FROM memories WHERE seq = ?", (r.seq,))
         self.log([Event(at, "delete", r.id, r.namespace, {"version": r.version}) for r in records])
+        self.event_log.retract(records, at)
 
     def count(self,
               memory_id: str,    # id of one memory
