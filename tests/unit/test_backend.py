@@ -685,7 +685,8 @@ class StoreLife(RuleBasedStateMachine):
     def converse(self, texts: list[str]) -> Any:
         made = self.memory.add_conversation([("A", t) for t in texts], session="talk")
         for m in made:
-            self._begin(m.id, m.text, [])
+            if m.id not in self.present:  # the whole conversation once more is known
+                self._begin(m.id, m.text, [])
         return multiple(*(m.id for m in made))
 
     @rule(id=ids, text=words)

@@ -257,7 +257,7 @@ class EdgeTable:
         "Return whether memories are new, different or gone since an event; notes of bootstraps themselves do not count."
         behind = ("kind NOT IN ('delete', 'erase') AND EXISTS (SELECT 1 FROM memories m WHERE m.namespace = e.namespace AND "
                   "m.id = e.subject AND m.seq > ?)")
-        sql = ("SELECT 1 FROM events e WHERE +namespace = ? AND id > ? AND kind NOT IN ('use', 'ranker', 'link', 'anchor') "
+        sql = ("SELECT 1 FROM events e WHERE +namespace = ? AND id > ? AND kind NOT IN ('use', 'ranker', 'link', 'anchor', 'retract') "
                f"AND NOT (kind = 'graph' AND subject = 'bootstrap') AND NOT ({behind}) LIMIT 1")
         return bool(self.db.query(sql, (namespace, event, upto)))
 
