@@ -211,7 +211,8 @@ def compose(names: QuestionEntities,  # terms that the question names
     if (subject := re.fullmatch(_MARKED_SO, text)) is not None:
         iri = marks[subject[1] or subject[2]].terms[0].iri
         return _CODE.format(arguments="kind='term', deprecated=True") + f"FINAL({iri!r} in [i[\"iri\"] for i in items])"
-    for plain in (_header, _required, _counted, _connected, _applies, _bears, _two_facts, _values, _unit, _is_a, _listed):
+    for plain in (_header, _does, _required, _counted, _connected, _applies, _bears, _both, _nested, _two_terms, _two_facts, _values, _unit,
+                  _is_a, _listed):
         if (code := plain(names, text, marks)):
             return code
     found = _read_term_set(text, marks)
@@ -405,6 +406,134 @@ def _unit(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
 
 def _iri(marks: Mapping[str, Link], mark: str) -> str:
     return marks[mark].terms[0].iri
+
+
+_A = r"(?:(?:an?|the|every|each|any|all|some) )*"
+_DOES = re.compile(rf"(?:does|do|did|can|could|may|might|must|should|will|would) {_A}(\{{[ci]\d\}}) "
+                   rf"(?P<verb>(?:[a-z]+|\{{[citp]\d\}})(?: (?:[a-z]+|\{{[tp]\d\}})){{0,3}}?) {_A}(\{{[ci]\d\}})(?P<rest>[^{{}}]*)")
+_ASKING_NOTIONS = {"isa", "sub", "super", "disjoint", "equivalent", "common", "together", "cannot", "between", "more", "differ", "define"}
+_HOLDS_CODE = """view = relate({a!r}, {b!r}, by={verb!r})
+if view["items"] or ({belongs} and view["is_a"] in ("a is a b", "same")):
+    FINAL(True)
+"""
+_SAID_CODE = """said = [i["iri"] if "iri" in i else i["value"] for i in related_terms({a!r}, {verb!r})["items"]]
+if {b!r} in said or ({of_class} and related_terms({a!r}, {verb!r}, kind={b!r})["items"]):
+    FINAL(True)
+"""
+
+
+def _does(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
+    "Code for whether one thing does something to another, by a property that says the verb; it never says no."
+    if not (m := _DOES.fullmatch(text)):
+        return ""
+    verb = re.sub(r"\{[citp]\d\}", lambda x: marks[x[0]].mention.text.lower(), m["verb"])
+    words, belongs = set(verb.split()), verb == "belong to"
+    asks = not belongs and _ASKING_NOTIONS & {*match_intents(f"{{}} {verb} {{}}")}
+    if words & _TURNING or words <= {"be", "also", "count", "as"} or asks:
+        return ""
+    if any(not idle(w) for w in re.findall(r"[^\W_]+", m["rest"])):
+        return "[]\n"  # what stands behind narrows it
+    a, b = _iri(marks, m[1]), _iri(marks, m[3])
+    if m[1][1] == "i":
+        return _SAID_CODE.format(a=a, b=b, verb=verb, of_class=m[3][1] == "c")
+    needs = _CODE.format(arguments=f"kind='class', uses={b!r}") + f"if {a!r} in [i[\"iri\"] for i in items]:\n    FINAL(True)\n"
+    needed = re.fullmatch("have|contains?|needs?|requires?|includes?|uses?", verb)
+    return _HOLDS_CODE.format(a=a, b=b, verb=verb, belongs=belongs) + (needs if needed else "")
+
+
+_BOTH = re.compile(r"(?:(?:which|what) (?:class(?:es)?|terms?|kinds|types|things?|concepts?|ones) (?:is|are)|what is) (?:both )?"
+                   rf"{_A}(\{{c\d\}}) and (?:also )?{_A}(\{{c\d\}}) ?\??"
+                   r"|(\{c\d\}) ?(?:이면서|이자|인 ?동시에)(?: 동시에)? (\{c\d\}) ?인 ?(?:클래스|것|용어|종류|개념)\S*"
+                   r"(?: ?(?:뭐|무엇|있|알려|보여)\S*)? ?[?.]?")
+_BOTH_CODE = """sets = []
+for name in ({a!r}, {b!r}):
+    items, more = [name], True
+    while more:
+        view = hierarchy(name, offset=len(items) - 1)
+        items += [i["iri"] for i in view["items"]]
+        more = view["truncated"] and len(view["items"]) > 0
+    sets.append(items)
+shared = [t for t in sets[0] if t in sets[1]]
+FINAL(shared if shared or not relate({a!r}, {b!r})["disjoint"] else {none!r})
+"""
+
+
+def _both(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
+    "Code for the classes that are below two others."
+    if not (m := _BOTH.fullmatch(text)):
+        return ""
+    a, b = (_iri(marks, x) for x in m.groups() if x)
+    none = f"none: {a} and {b} are disjoint" if m[1] else f"없습니다: {a}, {b}: 서로소"
+    return _BOTH_CODE.format(a=a, b=b, none=none)
+
+
+_STEPS = {"superclass": "super-?class(?:es)?|parents?(?: class(?:es)?)?|(?:상위|부모) ?클래스",
+          "subclass": "sub-?class(?:es)?|하위 ?클래스",
+          "superproperty": "super-?propert(?:y|ies)|상위 ?속성", "subproperty": "sub-?propert(?:y|ies)|하위 ?속성",
+          "inverse": "inverses?(?: propert(?:y|ies))?|역속성|역관계|역", "domain": "domains?|도메인|정의역", "range": "ranges?|레인지|치역",
+          "definition": "definitions?|comments?|descriptions?|정의|뜻|설명|주석", "label": "labels?|names?|레이블|라벨|이름"}
+_STEP, _X = "(" + "|".join(_STEPS.values()) + ")", r"(\{[cpi]\d\})"
+_ASK = r"(?:(?:what|which) (?:is|are) |give me |tell me |show(?: me)? |list )?(?:the |all )*"
+_TELL = r"(?: ?(?:뭐|무엇|알려|보여|말해)\S*)?"
+_OUTER_FIRST = re.compile(rf"{_ASK}{_STEP} of (?:the |its |all )*{_STEP} of (?:the )?(?:property |class )?{_X} ?[?.]?"
+                          rf"|(?:what|which) {_STEP} (?:do|does|have|has) (?:the )?{_STEP} of (?:the )?{_X}(?: have)? ?\??")
+_INNER_FIRST = re.compile(rf"{_ASK}{_X} (?:['’]s )?{_STEP}['’]s {_STEP} ?[?.]?"
+                          rf"|what (?:do|does) (?:the )?{_X} (?:['’]s )?{_STEP} have as (?:an? |the |its |their )?{_STEP} ?\??"
+                          rf"|what (?:do|does) (?:the )?{_STEP} of (?:the )?{_X} have as (?:an? |the |its |their )?{_STEP} ?\??"
+                          rf"|{_X} ?의 ?{_STEP}(?:의|은|는|이|가) ?{_STEP}(?:은|는|이|가|을|를)?{_TELL} ?[?.]?")
+_OUTER_LAST = re.compile(rf"{_ASK}{_STEP} of (?:the )?{_X} (?:['’]s )?{_STEP} ?[?.]?")
+_NESTED_CODE = """def values(term, fact):
+    if fact.startswith("su"):
+        way = "up" if fact.startswith("super") else "down"
+        return [i["iri"] for i in hierarchy(term, direction=way, depth=1)["items"]]
+    found = []
+    for f in describe_entity(term, fact=fact)["items"]:
+        found += f["members"] if "members" in f else [f["value"]]
+    return found
+
+found = []
+for term in values({term!r}, {inner!r}):
+    found += values(term, {outer!r})
+if {inner!r} == "inverse" and {outer!r} in ("domain", "range") and not found:  # an inverse begins where the property leads to
+    found = values({term!r}, "range" if {outer!r} == "domain" else "domain")
+FINAL(sorted(set(found)))
+"""
+
+
+def _step(words: str) -> str:
+    "The fact that words name."
+    return next(name for name, pattern in _STEPS.items() if re.fullmatch(pattern, words))
+
+
+def _nested(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
+    "Code for a fact of what a fact of a term leads to: the range of its inverse."
+    turned = _OUTER_FIRST.fullmatch(text) or _OUTER_LAST.fullmatch(text)
+    if not (m := turned or _INNER_FIRST.fullmatch(text)):
+        return ""
+    groups = [g for g in m.groups() if g]
+    steps = [_step(g) for g in groups if not g.startswith("{")]
+    inner, outer = steps[::-1] if turned else steps
+    return _NESTED_CODE.format(term=_iri(marks, next(g for g in groups if g.startswith("{"))), inner=inner, outer=outer)
+
+
+_TWO_TERMS = re.compile(rf"{_ASK}{_STEP} of (?:the )?{_X} and (?:of )?(?:the )?{_X} ?[?.]?"
+                        rf"|{_X} ?(?:와|과|이랑|랑|하고|및) {_X} ?의 ?{_STEP}(?:은|는|이|가|을|를)?{_TELL} ?[?.]?")
+_TWO_TERMS_CODE = """said = []
+for term in {terms!r}:
+    values = [f["value"] for f in describe_entity(term, fact={fact!r})["items"]]
+    said.append(term + ": " + (", ".join(values) if values else "none stated"))
+if not all(s.endswith("none stated") for s in said):
+    FINAL("; ".join(said))
+"""
+
+
+def _two_terms(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
+    "Code for the same fact of two terms, each told beside its name."
+    if not (m := _TWO_TERMS.fullmatch(text)):
+        return ""
+    groups = [g for g in m.groups() if g]
+    fact = _step(next(g for g in groups if not g.startswith("{")))
+    return _TWO_TERMS_CODE.format(terms=[_iri(marks, g) for g in groups if g.startswith("{")], fact=fact)
 
 
 def _required(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:

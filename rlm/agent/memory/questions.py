@@ -297,6 +297,8 @@ _ENDINGS = "|".join(sorted(PARTICLES, key=len, reverse=True)) + _MORE
 _AFTER = re.compile(rf"(?<=\}}) ?(?:{_ENDINGS}){{1,2}}(?=[\s?.,!]|$)")  # a word of another kind behind a name narrows it
 
 # %% ../../../nbs/80_learning/03_questions.ipynb #5b07c1e4
+_ENDS = (r"(?:(?:super|sub)-?(?:class(?:es)?|propert(?:y|ies))|parents?|domains?|ranges?|inverses?|definitions?|comments?|labels?"
+         r"|(?:상위|하위|부모|자식) ?(?:클래스|속성)|역속성|역관계|역|정의역|치역|도메인|레인지|정의|레이블|라벨)")
 _GUARDS = {
     "never": r"\bnever\b(?! be\b)|\bnobody\b|\bno one\b",
     "not": r"\b(?:no|not|never|neither|nor|without|lack(?:s|ing)?|missing|none)\b|없는|아닌|않는|않은|아니라|없이|못하는",
@@ -332,7 +334,12 @@ _GUARDS = {
               r"(?:an? |the |all )*(?:\{\} ?['’]s? )?"
               r"(?:super-?class(?:es)?|sub-?class(?:es)?|parents?|child(?:ren)?|domains?|ranges?|inverses?)\b"
               r"|(?:상위|하위|부모|자식) ?(?:클래스|속성)?의 ?(?:상위|하위|부모|자식) ?(?:클래스|속성)?"
-              r"|\bgrand-?(?:child(?:ren)?|parents?)\b|손주|손자|조부모"}
+              r"|\bgrand-?(?:child(?:ren)?|parents?)\b|손주|손자|조부모"
+              rf"|\b{_ENDS}(?: of (?:an? |the |all |its )*(?:\{{\}} ?(?:['’]s? )?)?|['’]s ){_ENDS}\b"
+              rf"|\b{_ENDS}\b[^?]* ha(?:ve|s) as (?:\w+ )?{_ENDS}\b"
+              rf"|\b{_ENDS} of (?:the |an? )?(?:class|property|term)(?:es)? (?:above|below|under|that|which)\b"
+              rf"|\bsame {_ENDS} (?:as|of)\b|{_ENDS}(?:의|은|는|이|가) ?{_ENDS}",
+    "both": r"\b(?:which|what)\b[^?]*\bare both\b|(?:이면서|이자) ?\{"}
 _GUARDED = {name: re.compile(words, re.I | re.A) for name, words in _GUARDS.items()}
 _HARMLESS = re.compile(r"\bno matter\b|\bnot (?:just|only)\b|\bor not\b|,? (?:is|are|does|do) (?:it|they|he) not\b"
                        r"|\bdo not (?:know|see|get|understand)\b"

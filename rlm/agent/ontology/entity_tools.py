@@ -9,11 +9,12 @@ __all__ = ['Page', 'PATHS', 'check_choice', 'EntityTools', 'ClassTools']
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .graph import RDF, RDFS, Term, check_int, check_text, cut, is_iri, page
+from .graph import RDF, RDFS, Term, check_int, check_text, cut, is_iri, local_name, page, split_name
 from .index import FACTS, WAYS, OntologyIndex, PropertyUse, TermFact, property_paths
 from .search import TermHit
 from .vocabulary import CHARACTERISTICS, KINDS
 from ...core.errors import InvalidInput, suggest
+from ...core.text import normalise, tokens
 
 # %% ../../../nbs/60_ontology/10_entity_tools.ipynb #fb3b35b5
 Page = dict[str, Any]  # head, items, total, truncated, more
@@ -129,6 +130,21 @@ class EntityTools:
 
 # %% ../../../nbs/60_ontology/10_entity_tools.ipynb #67bb027e
 PATHS = 200  # paths up that are looked for; a lattice has exponentially many
+_FORMS = {"made": "make", "held": "hold", "led": "lead", "taught": "teach", "built": "build", "sent": "send", "has": "have", "had": "have"}
+
+
+def _verb_stems(words: str) -> list[str]:
+    "Words without their endings and without *is* and *was*: `wasGeneratedBy` is `generat by`."
+    kept = [_FORMS.get(w, w) for w in normalise(split_name(words)).split() if w not in ("is", "are", "was", "were", "be", "been")]
+    return [next(iter(tokens(w)), w) for w in kept]
+
+
+def _states_verb(name: str, verb: str, things: str, turned: bool) -> bool:
+    "Tell whether a property's name says a verb of the question, and perhaps to what: turned, of where the property leads to."
+    said, asked, beside = _verb_stems(name), _verb_stems(verb), {*_verb_stems(things)}
+    if turned and said[-1:] != ["with"]:
+        asked = [*asked, "by"]
+    return bool(asked) and said[:len(asked)] == asked and {*said[len(asked):]} <= beside
 
 
 class ClassTools:
@@ -205,6 +221,7 @@ class ClassTools:
     def relate(self,
                a: str,           # a term
                b: str,           # another term
+               by: str = "",     # verb: only ways by one property that says it, such as *generate*
                limit: int = 50,  # items at most
                offset: int = 0,  # items before this page
                ) -> Page:
@@ -216,12 +233,21 @@ class ClassTools:
         relations = (("same", first == second), ("a is a b", second in h.ancestors(first)), ("b is a a", first in h.ancestors(second)),
                      ("neither", True))
         clash, found = index.disjointness.clash(h, first, second), property_paths(index.usage, first, second)
+        if by:
+            found = [way for way in found if len(way) == 3 and self._says(way, by, second, {second, *h.ancestors(second)})]
         head = {"a": o.curie(first), "b": o.curie(second), "is_a": next(relation for relation, true in relations if true),
                 "nearest_common": [o.curie(t) for t in lowest], "common_ancestors": len(shared), "disjoint": clash is not None,
                 **({"because": f"{o.curie(clash[0])} is disjoint with {o.curie(clash[1])}"} if clash else {}),
                 **({"note": f"only the {WAYS:,} shortest ways were looked for"} if len(found) == WAYS else {})}
-        call = f"relate({head['a']!r}, {head['b']!r}"
+        call = f"relate({head['a']!r}, {head['b']!r}" + (f", by={by!r}" if by else "")
         return page(found, lambda way: {"path": " ".join(map(self._step, way))}, call, head, offset, limit)
+
+    def _says(self, way: tuple[str, ...], verb: str, second: str, goals: set[str]) -> bool:
+        "Whether a way from the first term to the second, or back, is by a property that says a verb of the first."
+        o, (start, prop, end) = self.ontology, way
+        names, things = ([local_name(t), *(s.text for s in o.labels.labels(t))] for t in (prop, second))
+        turned = [t for t, side in ((False, end), (True, start)) if side in goals]
+        return any(_states_verb(n, verb, " ".join(things), t) for n in names for t in turned)
 
     def _step(self, iri: str) -> str:
         kinds, curie = self.ontology.kinds, self.ontology.curie(iri)
