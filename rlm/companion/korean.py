@@ -25,44 +25,6 @@ MOMENT = LazyPattern(rf"(?:{_DAY})(?: (?:{_HOUR}|아침|점심|저녁|오전|오
 _TITLE = "(?:씨|선생|쌤|주임|대리|과장|차장|부장|팀장|실장|이사|상무|전무|사장|교수|원장|소장)님?"
 _LAST_MOMENT = LazyPattern(rf"(?:^| )(?P<m>{MOMENT.pattern})$")
 
-
-@dataclass(frozen=True)
-class Particles:
-    "The word lists of Korean, compiled."
-
-    myself: LazyPattern  # the speaker as the topic
-    mine: LazyPattern  # pattern of a topic that is the speaker's
-    own: LazyPattern  # a noun with the speaker's possessive before it
-    owned: LazyPattern  # pattern of a topic that is another's: `프랑스의 수도는`
-    topic: LazyPattern  # anything else as the topic
-    naming: LazyPattern  # a topic that has one value: `와이파이 비밀번호`
-    closer: LazyPattern  # pattern of what follows a correction: `, 잘못 말했어`
-    profession: LazyPattern  # pattern of professions
-    opener: LazyPattern  # pattern of what precedes the sentence proper
-    adverb: LazyPattern  # pattern of what stands before a value
-    unsure: LazyPattern  # a condition, plan, guess or joke
-    reported: LazyPattern  # somebody else's words
-    question: LazyPattern  # pattern of the end of a question
-    ended: LazyPattern  # pattern of what is over
-    past: LazyPattern  # pattern of what was so before
-    degree: LazyPattern  # pattern of what stands after a value and is none of it
-    whole: LazyPattern  # pattern of a noun that ends like a particle: `오이`
-    near: LazyPattern  # someone near to the speaker, of whom nothing else is said: `엄마`
-    property_of: LazyPattern  # a property of someone near: `아들 이름`
-    ours: LazyPattern  # a possessive that is written with the noun or names the house: `울엄마`, `우리집 강아지`
-    property: LazyPattern  # a property that is named alone: `이름`
-    possessed: LazyPattern  # a property of someone, or someone near to them, as the topic: `지은이 생일은`, `민수 어머님은`
-    near_bare: LazyPattern  # someone near without a particle, and a predicate that honours: `엄마 대구로 이사하셨어`
-    mine_bare: LazyPattern  # a property of the speaker, or of someone near, without a particle: `내 생일 10월 4일이야`
-    near_asked: LazyPattern  # a question for a property of someone: `울엄마 성함이 뭐더라?`, `지은이 생일 언제야`, `내생일언제야`
-    near_topic: str  # beginning of a question about someone near, as a pattern
-    property_topic: LazyPattern  # a property as a second topic: `딸은 생일이`
-    noted: LazyPattern  # a property and its value, nothing else: `월세 90만원`, `직급 과장`
-    object_first: LazyPattern  # a verb alone, whose topic is what it takes: `커피는 안 마셔`
-    near_first: LazyPattern  # someone near without a particle, before what is said: `누나 부산으로`
-    booked: LazyPattern  # a moment for something: `화요일 3시에 치과 예약했어`, `치과 예약 화요일 3시로 잡았어`
-    event: LazyPattern  # event with a time, without a particle: `치과 예약 화요일 3시야`
-
 # %% ../../nbs/85_companion/03_korean.ipynb #765f56bf
 @cache
 def near_names() -> dict[str, str]:
@@ -73,48 +35,68 @@ def near_names() -> dict[str, str]:
 
 
 @cache
-def particles() -> Particles:
-    "Return the word lists of Korean as patterns, compiled once."
+def particles() -> dict[str, LazyPattern]:
+    "Return the word lists of Korean as patterns, by name."
     data = language_data("ko")
     mine = "|".join(data["possessives"])
     near = "|".join(sorted(near_names(), key=len, reverse=True))
     nouns = data["properties"]
     opener = re.sub(r"\|\s+", "|", data["openers"]) + "|" + data["adverbs"]
-    return Particles(
-        myself=LazyPattern(rf"(?:{'|'.join(sorted(data['self'], key=len, reverse=True))})(?= )"),
-        mine=LazyPattern(rf"(?:(?:나는|난|저는|전) )?(?:{mine}) (?P<r>(?:[^ ]+ ){{0,2}}?[^ ]+?)(?:은|는|이|가|도|을|를) "),
-        own=LazyPattern(rf"(?:{mine}) (?P<x>.+)$"),
-        owned=LazyPattern(r"(?P<s>(?:[^ ]+ ){0,3}?[^ ]+?)(?<![회강논협합])의 (?P<r>(?:[^ ]+ ){0,2}?[^ ]+?)(?:은|는|이|가|을|를) "),
-        topic=LazyPattern(rf"(?P<s>(?:[^ ]+ ){{0,3}}?(?!(?:{data['no_particle']}) )[^ ]+?)(?:은|는|이|가) "),
-        naming=LazyPattern(rf"(?:.* )?(?:{data['naming']})"), closer=LazyPattern(rf"[\s,]+(?:{data['closers']})$"),
-        profession=LazyPattern(rf"(?:[^ ]+ )?[^ ]*(?:{data['professions']})"),
-        opener=LazyPattern(rf"(?:(?:{opener})[,.!:~]*\s+)+"), adverb=LazyPattern(rf"^(?:{data['adverbs']}) "),
-        unsure=LazyPattern(data["unsure"]), reported=LazyPattern(data["reported"]), question=LazyPattern(data["questions"]),
-        ended=LazyPattern(data["ended"]), past=LazyPattern(data["past"]), degree=LazyPattern(rf" (?:{data['degree']})$"),
-        whole=LazyPattern(rf"(?:.*[^가-힣])?[가-힣]*?(?:{'|'.join(w for w in data['no_particle'].split('|') if len(w) > 1)})"),
-        near=LazyPattern(rf"(?:{near})"), property_of=LazyPattern(rf"(?P<s>{near}) (?P<r>{nouns})"),
-        ours=LazyPattern(rf"(?:울 ?|우리 ?집 ?)(?=(?:{near}) )"), property=LazyPattern(nouns), possessed=LazyPattern(
+    return {
+        "myself": LazyPattern(rf"(?:{'|'.join(sorted(data['self'], key=len, reverse=True))})(?= )"),  # the speaker as the topic
+        # a topic that is the speaker's
+        "mine": LazyPattern(rf"(?:(?:나는|난|저는|전) )?(?:{mine}) (?P<r>(?:[^ ]+ ){{0,2}}?[^ ]+?)(?:은|는|이|가|도|을|를) "),
+        "own": LazyPattern(rf"(?:{mine}) (?P<x>.+)$"),  # a noun with the speaker's possessive before it
+        # a topic that is another's: `프랑스의 수도는`
+        "owned": LazyPattern(r"(?P<s>(?:[^ ]+ ){0,3}?[^ ]+?)(?<![회강논협합])의 (?P<r>(?:[^ ]+ ){0,2}?[^ ]+?)(?:은|는|이|가|을|를) "),
+        "topic": LazyPattern(rf"(?P<s>(?:[^ ]+ ){{0,3}}?(?!(?:{data['no_particle']}) )[^ ]+?)(?:은|는|이|가) "),  # any other topic
+        "naming": LazyPattern(rf"(?:.* )?(?:{data['naming']})"),  # a topic that has one value: `와이파이 비밀번호`
+        "closer": LazyPattern(rf"[\s,]+(?:{data['closers']})$"),  # what follows a correction: `, 잘못 말했어`
+        "profession": LazyPattern(rf"(?:[^ ]+ )?[^ ]*(?:{data['professions']})"),  # professions
+        "opener": LazyPattern(rf"(?:(?:{opener})[,.!:~]*\s+)+"),  # what precedes the sentence proper
+        "adverb": LazyPattern(rf"^(?:{data['adverbs']}) "),  # what stands before a value
+        "unsure": LazyPattern(data["unsure"]),  # a condition, plan, guess or joke
+        "reported": LazyPattern(data["reported"]),  # somebody else's words
+        "question": LazyPattern(data["questions"]),  # the end of a question
+        "ended": LazyPattern(data["ended"]),  # what is over
+        "past": LazyPattern(data["past"]),  # what was so before
+        "degree": LazyPattern(rf" (?:{data['degree']})$"),  # what stands after a value and is none of it
+        # a noun that ends like a particle: `오이`
+        "whole": LazyPattern(rf"(?:.*[^가-힣])?[가-힣]*?(?:{'|'.join(w for w in data['no_particle'].split('|') if len(w) > 1)})"),
+        "near": LazyPattern(rf"(?:{near})"),  # someone near to the speaker, of whom nothing else is said: `엄마`
+        "property_of": LazyPattern(rf"(?P<s>{near}) (?P<r>{nouns})"),  # a property of someone near: `아들 이름`
+        # a possessive that is written with the noun or names the house: `울엄마`, `우리집 강아지`
+        "ours": LazyPattern(rf"(?:울 ?|우리 ?집 ?)(?=(?:{near}) )"),
+        "property": LazyPattern(nouns),  # a property that is named alone: `이름`
+        "possessed": LazyPattern(  # a property of someone, or someone near to them, as the topic: `지은이 생일은`, `민수 어머님은`
             rf"(?P<s>(?!(?:{data['determiners']}) )(?:{near}|[^ ]+?))(?:(?P<i>이)|(?<![회강논협합])의|(?<!마다)(?<![에서도로면고은는])) "
             rf"(?:(?P<r>{nouns})|(?P<n>{near}))(?:은|는|이|가) "),
-        near_bare=LazyPattern(rf"(?:(?:{mine}) )?(?P<s>{near}) (?P<p>.*(?:셨|세요|셔|시고|십니)[가-힣]*)$"),
-        mine_bare=LazyPattern(rf"(?:(?:{mine}) (?P<s>)|(?:(?:{mine}) )?(?P<n>{near}) )(?P<r>{nouns}) "
-                             r"(?=(?:[^ ]+ ){0,2}[^ ]+$)"),
-        near_asked=LazyPattern(
+        # someone near without a particle, and a predicate that honours: `엄마 대구로 이사하셨어`
+        "near_bare": LazyPattern(rf"(?:(?:{mine}) )?(?P<s>{near}) (?P<p>.*(?:셨|세요|셔|시고|십니)[가-힣]*)$"),
+        # a property of the speaker, or of someone near, without a particle: `내 생일 10월 4일이야`
+        "mine_bare": LazyPattern(rf"(?:(?:{mine}) (?P<s>)|(?:(?:{mine}) )?(?P<n>{near}) )(?P<r>{nouns}) "
+                                 r"(?=(?:[^ ]+ ){0,2}[^ ]+$)"),
+        "near_asked": LazyPattern(  # a question for a property of someone: `울엄마 성함이 뭐더라?`, `지은이 생일 언제야`, `내생일언제야`
             rf"(?:(?:(?:{mine}) ?)?(?P<s>{near}) ?|(?P<i>나|저|{mine}) ?|"
             rf"(?!(?:{data['determiners']}|나는|저는) )(?P<o>[가-힣]{{2,4}}?)(?:이|의)? )"
             rf"(?P<r>{nouns})(?:이|가|은|는|을)?(?: ?(?:뭐|뭔|무엇|언제|몇|어떻게|누구|머|알)[가-힣 ]*)?[?!~ㅋㅎㅠ. ]*"),
-        near_topic=rf"(?:(?:{mine}) ?)?(?P<s>{near})(?:는|은|이|가|의)? (?:지금 |요즘 |이제 )?",
-        property_topic=LazyPattern(rf"(?P<r>{nouns})(?:은|는|이|가) (?!.*아니)"), noted=LazyPattern(
+        # beginning of a question about someone near
+        "near_topic": LazyPattern(rf"(?:(?:{mine}) ?)?(?P<s>{near})(?:는|은|이|가|의)? (?:지금 |요즘 |이제 )?"),
+        "property_topic": LazyPattern(rf"(?P<r>{nouns})(?:은|는|이|가) (?!.*아니)"),  # a property as a second topic: `딸은 생일이`
+        "noted": LazyPattern(  # a property and its value, nothing else: `월세 90만원`, `직급 과장`
             rf"(?P<r>{nouns}|{data['naming']}) (?=[^ ]*\d[^ ]*$|(?:A|B|O|AB)형|{_TITLE}(?:임|이야|입니다)?$)"),
-        object_first=LazyPattern(rf"(?:(?:{data['degree']}) )*(?P<p>(?:[못안] ?(?:먹|마|피)|(?:먹|마[시셔신십]|끊었|별로))[^ ]*)"),
-        near_first=LazyPattern(rf"(?:(?:{mine}) )?(?!(?:{data['pets']}) )(?P<s>{near})(?: (?=[^ ])|$)"),
-        booked=LazyPattern(rf"(?:(?P<a>(?:[^ ]+ )?[^ ]*(?:{data['events']})) )?(?P<v>{MOMENT.pattern})(?:에|으로|로)? "
-                          rf"(?P<r>(?:[^ ]+(?<!에) )?[^ ]*(?:{data['events']}))?(?:을|를|이|가)? ?"
-                          r"(?:했|함|잡[았혔]|있|됐|해 ?[놨뒀])[가-힣]*"),
-        event=LazyPattern(rf"(?P<s>(?:[^ ]+ ){{0,2}}?[^ ]*(?:{data['events']})) "
-                         rf"(?=(?:{MOMENT.pattern})(?:이야|야|예요|이에요|입니다|임)$)|"
-                         rf"(?:(?:{_DAY})(?:에)? )?(?P<a>{data['appointments']}) "
-                         rf"(?=(?:{MOMENT.pattern})(?:이야|야|예요|이에요|입니다|임)?$)"))
+        # a verb alone, whose topic is what it takes: `커피는 안 마셔`
+        "object_first": LazyPattern(rf"(?:(?:{data['degree']}) )*(?P<p>(?:[못안] ?(?:먹|마|피)|(?:먹|마[시셔신십]|끊었|별로))[^ ]*)"),
+        # someone near without a particle, before what is said: `누나 부산으로`
+        "near_first": LazyPattern(rf"(?:(?:{mine}) )?(?!(?:{data['pets']}) )(?P<s>{near})(?: (?=[^ ])|$)"),
+        "booked": LazyPattern(rf"(?:(?P<a>(?:[^ ]+ )?[^ ]*(?:{data['events']})) )?(?P<v>{MOMENT.pattern})(?:에|으로|로)? "
+                              rf"(?P<r>(?:[^ ]+(?<!에) )?[^ ]*(?:{data['events']}))?(?:을|를|이|가)? ?"
+                              r"(?:했|함|잡[았혔]|있|됐|해 ?[놨뒀])[가-힣]*"),  # a moment for something: `화요일 3시에 치과 예약했어`
+        # event with a time, without a particle: `치과 예약 화요일 3시야`
+        "event": LazyPattern(rf"(?P<s>(?:[^ ]+ ){{0,2}}?[^ ]*(?:{data['events']})) "
+                             rf"(?=(?:{MOMENT.pattern})(?:이야|야|예요|이에요|입니다|임)$)|"
+                             rf"(?:(?:{_DAY})(?:에)? )?(?P<a>{data['appointments']}) "
+                             rf"(?=(?:{MOMENT.pattern})(?:이야|야|예요|이에요|입니다|임)?$)")}
 
 
 _PARTS = LazyPattern(r"(?<=[가-힣])(?<=는데|은데|ㄴ데|지만|었고|았고|했고|다가|어서|아서|해서|하고|이고)\s*,?\s+(?=(?:지금|이제|"
@@ -152,9 +134,9 @@ def clauses(sentence: str,  # one sentence
     if bare.endswith(("로", "서", "에", "을", "를")) and (m := _POSTPOSED.fullmatch(bare)):
         bare = f"{m['a']}{m['n']} {m['v']}"
     p, notes = particles(), language_data("ko")["notes"]
-    if any(pattern.search(bare) for pattern in (_QUOTED, p.question, p.unsure)):
+    if any(pattern.search(bare) for pattern in (_QUOTED, p["question"], p["unsure"])):
         return
-    ended = [part for part in _ENDED_CLAUSE.split(p.closer.sub("", bare)) if not p.reported.search(part)]
+    ended = [part for part in _ENDED_CLAUSE.split(p["closer"].sub("", bare)) if not p["reported"].search(part)]
     for clause in (joined for part in ended for piece in _PARTS.split(part) for joined in _JOINED.split(piece)):
         plain = clause.strip(" .,!")
         if plain and not plain.endswith(_note_endings()):
@@ -200,37 +182,37 @@ def split_topic(clause: str,   # one clause
     p = particles()
     rest = _HONORED_TOPIC.sub("는", clause)
     for _ in range(2):  # an opener may stand on both sides of the topic
-        rest = rest[m.end():] if (m := p.opener.match(rest)) else rest
-    rest = p.ours.sub("우리 ", rest, count=1) if p.ours.match(rest) else rest
-    if m := p.mine.match(rest):
+        rest = rest[m.end():] if (m := p["opener"].match(rest)) else rest
+    rest = p["ours"].sub("우리 ", rest, count=1) if p["ours"].match(rest) else rest
+    if m := p["mine"].match(rest):
         after = _bare(rest[m.end():])
         return _owned(speaker, m["r"], after)
     if m := _WHAT_I.match(rest):
         return Topic(speaker, m["r"], _bare(rest[m.end():]))
-    if m := p.myself.match(rest):
+    if m := p["myself"].match(rest):
         return Topic(speaker, "", _bare(rest[m.end():]))
-    if m := p.owned.match(rest):
+    if m := p["owned"].match(rest):
         return Topic(m["s"], m["r"], _bare(rest[m.end():]))
-    if (m := p.possessed.match(rest)) and not p.myself.match(m[0]):
-        name = m["s"] + ("" if _has_coda(m["s"]) and not p.whole.fullmatch(f"{m['s']}이") else m["i"] or "")
+    if (m := p["possessed"].match(rest)) and not p["myself"].match(m[0]):
+        name = m["s"] + ("" if _has_coda(m["s"]) and not p["whole"].fullmatch(f"{m['s']}이") else m["i"] or "")
         owner = f"{speaker}'s {near_names()[name]}" if name in near_names() else name
         return Topic(f"{owner} {near_names()[m['n']]}" if m["n"] else owner, m["r"] or "", _bare(rest[m.end():]))
-    m = p.topic.match(rest)
+    m = p["topic"].match(rest)
     if m and not m["s"].endswith(_ADVERBIAL) and not rest.startswith(_NO_PREDICATE, m.end()):
         after = _bare(rest[m.end():])
         if (named := _PERSON_NAMED.fullmatch(m["s"])) and _has_coda(named["n"]):
             return Topic(named["n"], "", after)  # `딸 하은이`; `이` follows a consonant
-        if p.near.fullmatch(m["s"]):
+        if p["near"].fullmatch(m["s"]):
             return Topic(f"{speaker}'s {near_names()[m['s']]}", "", after)
-        own = p.own.match(m["s"])
+        own = p["own"].match(m["s"])
         return Topic(f"{speaker}'s {own['x']}" if own else m["s"], "", after)
-    if (m := p.mine_bare.match(rest)) and named_value(m["r"], after := _bare(rest[m.end():])):
+    if (m := p["mine_bare"].match(rest)) and named_value(m["r"], after := _bare(rest[m.end():])):
         return Topic(f"{speaker}'s {near_names()[m['n']]}" if m["n"] else speaker, m["r"], after)
-    if m := p.event.match(rest):
+    if m := p["event"].match(rest):
         return Topic(m["s"] or m["a"], "", rest[m.end():])
-    if (m := p.noted.match(rest)) and named_value(m["r"], rest[m.end():]):
+    if (m := p["noted"].match(rest)) and named_value(m["r"], rest[m.end():]):
         return Topic(speaker, m["r"], rest[m.end():])
-    if m := p.near_bare.match(rest):
+    if m := p["near_bare"].match(rest):
         return Topic(f"{speaker}'s {near_names()[m['s']]}", "", _bare(m["p"]))
     return Topic(speaker, "", _bare(rest))
 
@@ -249,7 +231,7 @@ def _owned(speaker: str, words: str, predicate: str) -> Topic:
 def _bare(predicate: str) -> str:
     "A predicate without the adverbs before it."
     predicate = predicate.strip()
-    while m := particles().opener.match(predicate):
+    while m := particles()["opener"].match(predicate):
         predicate = predicate[m.end():]
     return predicate
 
@@ -309,7 +291,7 @@ def copula_value(predicate: str,  # `파란색이야`
     if not m or _VERBAL.search(predicate) or predicate.endswith(_VERB_ENDINGS):
         return None
     value = m["v"]
-    if predicate.startswith("이", len(value)) and particles().whole.fullmatch(f"{value}이"):
+    if predicate.startswith("이", len(value)) and particles()["whole"].fullmatch(f"{value}이"):
         return f"{value}이"  # 떡볶이야
     if predicate.endswith(("야", "예요")) and not predicate.endswith("이야") and value and "가" <= value[-1] <= "힣":
         return None if _has_coda(value) else value  # after a consonant it would be `이야`
@@ -330,7 +312,7 @@ def named_value(relation: str,   # a property that the topic names: `이름`, `�
         return value
     if relation_of(relation)[0] == "name" and (m := _NAME_HONOURED.fullmatch(predicate)):
         return m["v"]
-    known = relation and (relation_of(relation)[0] != relation or particles().naming.fullmatch(relation))
+    known = relation and (relation_of(relation)[0] != relation or particles()["naming"].fullmatch(relation))
     plain = MOMENT.fullmatch(predicate) or (known and not _VERB_FINAL.search(predicate))
     return predicate if plain else None
 
@@ -348,7 +330,7 @@ def _rescheduled(t: Topic, speaker: str, instead: tuple[str, ...]) -> Statement 
         return Statement(event, MOVED if by or event != m["r"] else "time", m["v"], True, instead_of=(*instead, *filter(None, [m["a"]])))
     if not t.relation and _LANDLORD.search(t.subject) and (m := _OBJECT_CHANGED.match(t.predicate)) and _SUM.fullmatch(m["v"]):
         return Statement(speaker, relation_of(m["r"])[0], m["v"], True, instead_of=(*instead, *filter(None, [m["a"]])))
-    if t.subject == speaker and not t.relation and (m := particles().booked.fullmatch(t.predicate)) and (m["a"] or m["r"]):
+    if t.subject == speaker and not t.relation and (m := particles()["booked"].fullmatch(t.predicate)) and (m["a"] or m["r"]):
         event = _event_name(m["a"] or m["r"])  # a lesson or a meeting may be one of several, and ends none before
         return Statement(event, "time", m["v"], bool(_APPOINTMENT.fullmatch(event)), instead_of=instead)
     m = _CHANGED.match(t.predicate)
@@ -365,9 +347,9 @@ def _rescheduled(t: Topic, speaker: str, instead: tuple[str, ...]) -> Statement 
         named, value = (whole[:late.start()] if t.subject == speaker else f"{t.subject} {whole[:late.start()]}").strip(), late["m"]
     if MOMENT.fullmatch(value):
         return Statement(named, "time", value, True, instead_of=instead)
-    if m := particles().property_of.fullmatch(named):  # `강아지 이름 초코로`
+    if m := particles()["property_of"].fullmatch(named):  # `강아지 이름 초코로`
         return Statement(f"{speaker}'s {near_names()[m['s']]}", relation_of(m["r"])[0], value, True, instead_of=instead)
-    if t.subject != speaker or particles().naming.fullmatch(named) or _ROLE.fullmatch(named):
+    if t.subject != speaker or particles()["naming"].fullmatch(named) or _ROLE.fullmatch(named):
         own = near_names().get(named, named.removeprefix(f"{speaker}'s "))
         return Statement(speaker, relation_of(own)[0], value, True, instead_of=instead) if _one_at_a_time(own, value) else None
     return None
@@ -375,7 +357,7 @@ def _rescheduled(t: Topic, speaker: str, instead: tuple[str, ...]) -> Statement 
 
 def _one_at_a_time(noun: str, value: str) -> bool:
     "Whether a noun has one value at a time: a name, number or code, or a role that a person of this name holds."
-    return bool(particles().naming.fullmatch(noun)) or bool(_PERSON.fullmatch(value) and _ROLE.fullmatch(noun))
+    return bool(particles()["naming"].fullmatch(noun)) or bool(_PERSON.fullmatch(value) and _ROLE.fullmatch(noun))
 
 
 def _held_by(t: Topic) -> str | None:
@@ -391,11 +373,11 @@ def _named(t: Topic, speaker: str, value: str, instead: tuple[str, ...]) -> Stat
     if t.subject == speaker:
         if t.predicate != value and _CALLED.fullmatch(t.predicate) and _PERSON.fullmatch(value):
             return Statement(speaker, "name", value, True, instead_of=instead)
-        return Statement(speaker, "occupation", value, True, instead_of=instead) if particles().profession.fullmatch(value) else None
+        return Statement(speaker, "occupation", value, True, instead_of=instead) if particles()["profession"].fullmatch(value) else None
     if MOMENT.fullmatch(value):
         return Statement(t.subject, "time", value, True, instead_of=instead)
     own = t.subject.removeprefix(f"{speaker}'s ")
-    if particles().profession.fullmatch(value):  # there may be two friends: another profession alone ends nothing
+    if particles()["profession"].fullmatch(value):  # there may be two friends: another profession alone ends nothing
         return Statement(t.subject, "occupation", value, own in near_names(), instead_of=instead)
     if _one_at_a_time(own, value):
         return Statement(speaker, relation_of(own)[0], value, True, instead_of=instead)
@@ -419,7 +401,7 @@ def _changed(t: Topic, speaker: str, instead: tuple[str, ...]) -> Statement | No
     if not t.relation and (m := _CANCELLED.match(t.predicate if t.subject == speaker else f"{t.subject} {t.predicate}")):
         when = MOMENT.match(m["r"])
         return Statement(_event_name(m["r"]), "time", when[0] if when else "", True, ended=True)
-    if not t.relation and particles().naming.fullmatch(t.subject) and (m := _HAS.fullmatch(t.predicate)):
+    if not t.relation and particles()["naming"].fullmatch(t.subject) and (m := _HAS.fullmatch(t.predicate)):
         return Statement(speaker, relation_of(t.subject)[0], m["v"], True, instead_of=instead)
     if not t.relation and (m := _TRADED.match(t.predicate)):
         return Statement(t.subject, "employer" if _WORKPLACE.search(m["b"]) else "", m["b"], True, instead_of=(*instead, m["a"]))
@@ -466,11 +448,11 @@ def _value_of(m: re.Match[str]) -> str:
     "The value that a wording names: without adverbs and amounts, with a last syllable that only looks like a particle (`오이`)."
     p, value = particles(), m["v"].strip()
     after = m.string[m.end("v"):m.end("v") + 1]
-    if after in ("이", "가", "은") and p.whole.fullmatch(value + after):
+    if after in ("이", "가", "은") and p["whole"].fullmatch(value + after):
         value += after
-    value = p.adverb.sub("", p.adverb.sub("", value, count=1), count=1)
+    value = p["adverb"].sub("", p["adverb"].sub("", value, count=1), count=1)
     value = _AMOUNT.sub("", value)
-    while late := p.degree.search(value):
+    while late := p["degree"].search(value):
         value = value[:late.start()]
     return value
 
@@ -517,7 +499,7 @@ def statements_about(sentence: str,           # one sentence of several
     bare = False  # whether the clause before has begun with someone near, without a particle
     for clause in clauses(sentence):
         t = split_topic(clause, speaker)
-        if about and t.subject == speaker and not t.relation and not p.myself.match(clause) and not p.mine.match(clause):
+        if about and t.subject == speaker and not t.relation and not p["myself"].match(clause) and not p["mine"].match(clause):
             t = Topic(about, "", t.predicate)
         elif t.subject != speaker:
             last = t.subject.rpartition(" ")[2]
@@ -530,20 +512,20 @@ def statements_about(sentence: str,           # one sentence of several
             continue  # a speaker honours others: the subject was not understood
         if implied and bare:  # `누나 한국 들어와서 지금 일산 살아`: who lives there is not said
             continue
-        bare = implied and bool(p.near_first.match(clause)) and not _HELD.search(clause)
-        if m := _COUNT.match(clause[m.end():] if (m := p.opener.match(clause)) else clause):
+        bare = implied and bool(p["near_first"].match(clause)) and not _HELD.search(clause)
+        if m := _COUNT.match(clause[m.end():] if (m := p["opener"].match(clause)) else clause):
             out.append(Statement(speaker, f"number of {m['x']}", m["n"], True))
             continue
         if not t.relation and t.subject in _ALONE and not out:  # `생일이 4월 3일이에요`: the speaker's, where nobody else is spoken of
             t, about = Topic(speaker, t.subject, t.predicate), ""
-        if implied and not t.relation and (whose := p.near_first.match(t.predicate)) and any(
+        if implied and not t.relation and (whose := p["near_first"].match(t.predicate)) and any(
                 w.relation in _OF_NEAR and m["v"] for w, m in korean_wordings(t.predicate[whose.end():])):  # `남편 현대자동차 다녀`
             t, bare = Topic(f"{speaker}'s {near_names()[whose['s']]}", "", t.predicate[whose.end():]), False
-        if not t.relation and (m := p.property_topic.match(t.predicate)):  # `민수 딸은 생일이 5월 4일이야`
+        if not t.relation and (m := p["property_topic"].match(t.predicate)):  # `민수 딸은 생일이 5월 4일이야`
             t = Topic(t.subject, m["r"], t.predicate[m.end():])
-        if not t.relation and t.subject != speaker and "'s " not in t.subject and (m := p.object_first.fullmatch(t.predicate)):
+        if not t.relation and t.subject != speaker and "'s " not in t.subject and (m := p["object_first"].fullmatch(t.predicate)):
             t = Topic(speaker, "", f"{t.subject.rpartition('에 ')[2]} {m['p']}")  # `커피는 안 마셔`
-        ended, instead = bool(p.ended.search(clause) or _PAST_STATE.search(clause)), tuple[str, ...]()
+        ended, instead = bool(p["ended"].search(clause) or _PAST_STATE.search(clause)), tuple[str, ...]()
         if m := _NOT_THAT.search(t.predicate):
             instead, t = (m["x"],), Topic(t.subject, t.relation, (t.predicate[:m.start()] + t.predicate[m.end():]).strip())
         elif (m := _BUT_THIS.match(t.predicate)) and named_value(t.relation, t.predicate[m.end():]):
@@ -552,18 +534,18 @@ def statements_about(sentence: str,           # one sentence of several
             relation, single = relation_of(t.relation)
             if relation == "name":
                 value = _FURTHER.split(value)[0]
-            out.append(Statement(t.subject, relation, value, single, ended=bool(p.past.search(clause)), instead_of=instead))
+            out.append(Statement(t.subject, relation, value, single, ended=bool(p["past"].search(clause)), instead_of=instead))
             continue
         if found := _rescheduled(t, speaker, instead) or _changed(t, speaker, instead):
             out.append(found)
             continue
         words = f"{t.relation}은 {t.predicate}" if t.relation else t.predicate
-        for w, m in () if about and p.property.fullmatch(about) else korean_wordings(words):  # the name's owner was not said
+        for w, m in () if about and p["property"].fullmatch(about) else korean_wordings(words):  # the name's owner was not said
             if not m["v"] and w.sense == "ends":  # `퇴사했어`; told of last year, it may be about a job before
                 out += [] if _BEFORE.search(clause) else [Statement(t.subject, w.relation, "", w.single, ended=True)]
                 break
             value = _value_of(m)
-            if implied and (whose := p.near_first.match(value)) and w.relation in _OF_NEAR:  # `누나 부산으로 이사했어`
+            if implied and (whose := p["near_first"].match(value)) and w.relation in _OF_NEAR:  # `누나 부산으로 이사했어`
                 t, value = Topic(f"{speaker}'s {near_names()[whose['s']]}", "", ""), value[whose.end():]
             if value and not _EXCEPT.search(value) and not (implied and _begins_with_another(value, w.relation)):
                 denied = (w.sense == "denies" or (w.sense == "says" and bool(_DENIED.search(words)))) and not ended
@@ -592,8 +574,8 @@ def asks_of_self(before: str,  # words of a question before its question word or
     "Return whether a question is about the speaker: no other person or thing stands before its question word."
     words = before.split()
     myself = {w for w in words if w in language_data("ko")["self"]}
-    others = [w for w in words if w not in myself and not w.endswith(("에", "엔", "에는")) and not particles().opener.fullmatch(f"{w} ")]
-    return not re.search("[가-힣]", "".join(others)) or bool(myself and not particles().topic.match(f"{' '.join(others)} "))
+    others = [w for w in words if w not in myself and not w.endswith(("에", "엔", "에는")) and not particles()["opener"].fullmatch(f"{w} ")]
+    return not re.search("[가-힣]", "".join(others)) or bool(myself and not particles()["topic"].match(f"{' '.join(others)} "))
 
 
 @cache
@@ -616,8 +598,9 @@ def asked_of_near(question: str,  # questions that are asked
                   ) -> list[tuple[str, str]]:  # subject and relation, as `korean_statements` names them
     "Return the facts about the speaker or someone else that a whole Korean question asks for: `엄마 성함이 뭐더라?`, `동생 사는 곳`."
     p, names = particles(), near_names()
-    if m := p.near_asked.fullmatch(question.strip()):
+    if m := p["near_asked"].fullmatch(question.strip()):
         who = [m["o"], f"{m['o']}이"] if m["o"] else ["user" if m["i"] else f"user's {names[m['s']]}"]  # `지은`, `지은이`
         return [(subject, relation_of(m["r"])[0]) for subject in who]
+    near = p["near_topic"].pattern
     return [(f"user's {names[m['s']]}", relation) for relation, verbs in _ASKED_PLACE
-            if (m := re.match(rf"{p.near_topic}(?:어디(?:에|에서|서)? ?(?:{verbs})|(?:{verbs}) ?(?:곳|데|동네|회사))", question))]
+            if (m := re.match(rf"{near}(?:어디(?:에|에서|서)? ?(?:{verbs})|(?:{verbs}) ?(?:곳|데|동네|회사))", question))]

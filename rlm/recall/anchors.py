@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['HYSTERESIS', 'RATE', 'RECENT', 'PATIENCE', 'BUDGET', 'BEAM', 'REACHES', 'NOVEL', 'DELAY_S', 'REST_S', 'WAITING',
-           'OTHERS_S', 'PATIENCE_S', 'SearchReach', 'Anchor', 'AnchorStates', 'AnchorChoice', 'read_slot',
-           'SearchProfile', 'explore_rate', 'search_radius', 'AnchorManager']
+           'OTHERS_S', 'PATIENCE_S', 'SearchReach', 'Anchor', 'AnchorStates', 'AnchorCounters', 'AnchorChoice',
+           'read_slot', 'SearchProfile', 'explore_rate', 'search_radius', 'AnchorManager']
 
 # %% ../../nbs/40_recall/06_anchors.ipynb #ab0f3efc
 import logging
@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, SupportsIndex, overload
@@ -98,20 +98,27 @@ class AnchorStates(list[Anchor]):
 
 
 @dataclass(slots=True)
-class _AnchorCounts:
-    "Count what anchors did in this process."
+class AnchorCounters:
+    "Count what anchors did in this process; of a server, what those of all its namespaces did."
 
     searches: int = 0  # searches with a slot
     local_hits: int = 0  # searches that found something near the anchor
     fallbacks: int = 0  # searches that found nothing near it
-    complete: int = 0  # searches that its neighbourhood answered, so that the index was not asked
     hops: float = 0.0  # links to the hits that were found near: the mean of each search, summed
     moves: int = 0  # moves of anchors to another memory
     switches: int = 0  # switches from one anchor to another
+    unstored: int = 0  # attempts to store what searches have moved that failed: the store was busy, or full
+    complete: int = 0  # searches that its neighbourhood answered, so that the index was not asked
     selections: int = 0  # choices of an anchor, by searches and writes
     novelty: float = 0.0  # sum over the choices: 1 − the cosine of the question's topic with the anchor's
-    last_novelty: float | None = None  # novelty of the last choice; None: there was none
-    unstored: int = 0  # attempts to store what searches have moved that failed: the store was busy, or full
+    last_novelty: float | None = None  # novelty of the last choice; None: there was none, or it is a sum
+    edges: int = 0  # links in the store, where a server counts
+    added: int = 0  # links that the process added, likewise
+    beam: int = 0  # memories that a walk keeps at each hop, likewise
+
+    def __add__(self, other: "AnchorCounters") -> "AnchorCounters":
+        sums = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self) if f.name not in ("last_novelty", "beam")}
+        return AnchorCounters(**sums, beam=max(self.beam, other.beam))
 
 # %% ../../nbs/40_recall/06_anchors.ipynb #7c74f4bd
 class _TopicSpace:
@@ -305,7 +312,7 @@ class _AnchorStore:
                  topics: _TopicSpace,      # finds the topics of memories
                  ) -> None:
         self.backend, self.namespace, self.clock, self.topics = backend, namespace, clock, topics
-        self.counts = _AnchorCounts()
+        self.counts = AnchorCounters()
         self._waiting, self._thread = list[_AnchorUse](), None
         self._wake, self._closed = threading.Event(), threading.Event()
         self._known: tuple[tuple[int, int, int] | None, dict[str, dict[str, AnchorRow]]] = None, {}  # change token; context → rows

@@ -163,11 +163,6 @@ def highest(values: Any,  # scores
     top = np.arange(len(values)) if len(values) <= n else np.flatnonzero(values >= nth_highest(values, n))
     return np.asarray(top[np.argsort(-values[top], kind="stable")][:n], np.int64)
 
-
-def _may_be_akin(one: Any, other: Any) -> bool:
-    "Tell whether questions, by their places, may be about the same; those without vectors may."
-    return one is None or other is None or float(one @ other) >= TOPIC_JOIN_COSINE
-
 # %% ../../nbs/40_recall/20_coordinator.ipynb #820999de
 SLOT_RELEVANCE = 0.3  # least cosine of a slot and a question whose checkpoints are searched
 BLOCK_SIMILARITY = 0.2  # least cosine of a memory and a question
@@ -494,7 +489,8 @@ class SearchCoordinator:
     def _learn_more(self, q: _RecallRequest) -> bool:
         "Do what was put off, if it may be about the same subject; returns whether local search may say something else now."
         unit = None if q.measured is None else q.measured.unit
-        if more := any(f.model == q.key.model and _may_be_akin(unit, f.unit) for f in self.state.pending):
+        if more := any(f.model == q.key.model and (unit is None or f.unit is None or float(unit @ f.unit) >= TOPIC_JOIN_COSINE)
+                       for f in self.state.pending):
             self.state.process_pending()
         slot = self.local.slot_of(self.state.working_memory, q.measured)
         if slot is None or not self.local.neighbourhoods.is_stale(slot):

@@ -262,7 +262,9 @@ class LocalKernel:
         bounds = np.array([tail_bound(m, n) if n > 0 else -np.inf for n in left for m in (k, sure)])
         arrays = around.places.reshape(-1, 3), around.slots, bounds, *places
         if self._joined[1] is not places:
-            self._renew_figures()
+            before, self._figures = list(self._figures)[-1:], {}  # what is asked next is likely to be of a kind that was asked before
+            for script, n, m, depth, relevance, margin in before:
+                self._question_figures(QueryFeatures(script=script), n, m, depth, relevance, margin)
         self._joined = around, places, (k, sure), Table(ALL, arrays) if fits else None
         return self._joined[3]
 
@@ -278,9 +280,3 @@ class LocalKernel:
         if plain:
             self._figures[features.script, k, sure, depth, relevance, margin] = found
         return found
-
-    def _renew_figures(self) -> None:
-        "Compute the last figures anew: what is asked next is likely to be of a kind that was asked before."
-        before, self._figures = list(self._figures)[-1:], {}
-        for script, k, sure, depth, relevance, margin in before:
-            self._question_figures(QueryFeatures(script=script), k, sure, depth, relevance, margin)

@@ -22,8 +22,7 @@ from ..core.settings import Settings, load_settings
 from ..core.text import tokens, valid_text
 from .evaluator import read_facts, type_facts
 from .hot_cache import HotCacheManager
-from .held_rules import HeldCallback, register_held_callback
-from .lifecycle import DueReport, RuleHistory, RuleLifecycle
+from .lifecycle import DueReport, HeldCallback, RuleHistory, RuleLifecycle, register_held_callback
 from .model import Activation, MatchResult, Rule, RuleHit, RuleList, find_rule_record, make_rule_record
 from .transfer import COLUMNS, is_same_rule, read_lines, read_rules_file, to_line
 from ..search.namespace_search import NamespaceSearch

@@ -164,10 +164,6 @@ class ExampleIndex:
         solved = weights is not None and weights.shape == (len(pairs), len(self.ids))
         self.learned = weights if solved else ridge(self.features.likenesses(), self.owners) if learns else None
 
-    def _meets(self, asked: QuestionFeatures, memory_id: str) -> bool:
-        "Whether a question has just the intents of an example of a strategy."
-        return frozenset(f for f in asked.notions if f.startswith("k")) in self.exact[memory_id]
-
     def coverage(self,
                  asked: QuestionFeatures,  # a question
                  memory_id: str,           # one of the strategies
@@ -176,8 +172,8 @@ class ExampleIndex:
         if memory_id not in self.guards or asked.guards - self.guards[memory_id]:
             return 0.0
         own, intents = self.words[memory_id], self.intents[memory_id]
-        if memory_id in self.exact and not self._meets(asked, memory_id):
-            return 0.0
+        if memory_id in self.exact and frozenset(f for f in asked.notions if f.startswith("k")) not in self.exact[memory_id]:
+            return 0.0  # it has not just the intents of an example
         if (asked.notions & STRONG) - intents:
             return 0.0
         heard = [sum(1 if t in own else ELSEWHERE * (t in self.vocabulary) for t in word) / len(word) for word in asked.words if word]

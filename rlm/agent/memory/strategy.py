@@ -216,12 +216,8 @@ def texts_in(value: Any,  # value that JSON can hold
             yield from texts_in(inner)
 
 
-def _screened(text: str) -> str:
-    return screen(text).text
-
-
 def safe_value(value: Any,  # value that JSON can hold
-               kept: Callable[[str], str] = _screened,  # treatment of each text
+               kept: Callable[[str], str] = lambda text: screen(text).text,  # treatment of each text
                ) -> Any:
     "Return the same with each text as it is kept: without credentials."
     if isinstance(value, str):

@@ -13,18 +13,17 @@ for itself is its index, which for a large one is a file too.
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rlm.core.errors import StoreMoved
 from rlm.core.settings import Settings
-from rlm.recall.anchors import BEAM
+from rlm.recall.anchors import BEAM, AnchorCounters
 from rlm.search.embedding.base import Embedder, choose_embedder
 from rlm.search.embedding.worker import EmbeddingWorker
 from rlm.service.memory import Memory
 
 from .errors import HttpProblem
-from .telemetry import AnchorCounters
 
 
 CONNECTIONS = 512  # callers connected at a time, at most; one more is answered with 503
@@ -80,8 +79,7 @@ def anchor_counters(memory: Memory,  # an open namespace
                     ) -> AnchorCounters:
     "Return what its anchors and its graph have counted; the links of the store are not among them."
     c, reach = memory.anchors.counts, memory.anchors.reach
-    return AnchorCounters(c.searches, c.local_hits, c.fallbacks, c.hops, c.moves, c.switches, c.unstored + memory.attention.unstored,
-                          0, memory.graph.added, BEAM if reach is None else reach.beam)
+    return replace(c, unstored=c.unstored + memory.attention.unstored, added=memory.graph.added, beam=BEAM if reach is None else reach.beam)
 
 
 class MemoryPool:

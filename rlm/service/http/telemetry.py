@@ -24,7 +24,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -35,6 +34,7 @@ from prometheus_client.registry import Collector
 from rlm.core.clock import Clock, SystemClock, to_iso
 from rlm.core.errors import MissingExtra, SettingsError
 from rlm.core.files import read_path
+from rlm.recall.anchors import AnchorCounters
 from rlm.search.embedding.worker import EmbeddingWorker
 
 from .middleware import App, Receive, RequestContext, Scope, Send, address_of
@@ -137,26 +137,6 @@ class TracingMiddleware:
 LATENCY_BUCKETS_S = (.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1.0, 2.5)  # upper ends of a histogram's parts
 MINUTE_S = 60.0
 METHODS = ("GET", "POST", "PATCH", "HEAD", "OPTIONS", "PUT", "DELETE")  # methods that are counted by name; others as 'other'
-
-
-@dataclass(frozen=True)
-class AnchorCounters:
-    "What anchors and graphs have counted since the process began, over all its namespaces."
-
-    searches: int = 0  # searches near an anchor
-    local_hits: int = 0  # searches that were answered there
-    fallbacks: int = 0  # searches without an answer near the anchor
-    hops: float = 0.0  # links walked to a hit there: the mean of each search, summed
-    moves: int = 0  # moves of anchors
-    switches: int = 0  # switches of the active anchor
-    unstored: int = 0  # answers after which attention could not be stored
-    edges: int = 0  # links in the store
-    added: int = 0  # links that this process added
-    beam: int = 0  # memories that a walk keeps at each hop
-
-    def __add__(self, other: "AnchorCounters") -> "AnchorCounters":
-        sums = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
-        return AnchorCounters(**sums | {"beam": max(self.beam, other.beam)})
 
 
 class GrowthRate:
