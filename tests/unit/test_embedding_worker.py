@@ -18,6 +18,7 @@ from toy import Toy
 from rlm import Memory
 from rlm.core.errors import EmbeddingError
 from rlm.core.settings import load_settings
+from rlm.search.embedding import worker
 from rlm.search.embedding.base import Kind
 from rlm.search.embedding.worker import EmbeddingWorker
 from rlm.service.cli.main import main
@@ -259,6 +260,20 @@ with Memory({str(path)!r}, embedder="none").backend.db.lease("embedding") as min
             assert memory.embeddings.worker.wait(20) and not missing(memory)
     with Memory(path, read_only=True, embedder="none") as memory, memory.backend.db.lease("embedding") as mine:
         assert mine, "nothing is done where nothing is written"
+
+
+def test_what_comes_without_vectors_meanwhile_is_embedded_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    "A backup that is restored under a running server, or another process that has no model."
+    monkeypatch.setattr(worker, "LOOK_S", .05)
+    with Memory(tmp_path / "m.db", embedder=Toy(), embedding="later") as memory:
+        memory.write(LINES[0])
+        assert memory.embeddings.worker.wait(20)
+        with Memory(tmp_path / "m.db", embedder="none") as other:
+            other.write(LINES[1])
+        until = time.monotonic() + 20
+        while missing(memory) and time.monotonic() < until:
+            time.sleep(.01)
+        assert not missing(memory)
 
 
 def test_a_server_embeds_later_and_shows_it_in_its_metrics(tmp_path: Path) -> None:
