@@ -22,6 +22,7 @@ from .fact_extraction import ANSWER, MEANT, alike, answered, corrects, text_fact
 from ..core.guard import may_overrule
 from ..core.text import clip, split_sentences
 from ..core.text.normal_form import LazyPattern
+from ..core.text.romanization import hangul_sounds, latin_sounds
 from ..store.records import Edge, Event, MemoryRecord, version_time
 from ..store.sqlite.facts import Fact, FactTable, RejectionTable
 from ..store.sqlite.memories import MemoryTable
@@ -594,9 +595,11 @@ _CLOCK_FORMS = tuple(LazyPattern(pattern) for pattern in (
     rf"(?:(?P<half>오전|오후) ?)?(?P<h>\d{{1,2}}|{'|'.join(reversed(_KOREAN_HOURS))}) ?시(?: ?(?P<m>\d{{1,2}})분| ?(?P<past>반))?"))
 _WEEKDAY = LazyPattern(rf"(?P<en>{'|'.join(_DAYS)})days?\b|(?P<ko>[월화수목금토일])요일")
 _FILLER = LazyPattern(r"\b(?:on|at|the|in|of|now)\b|[,.\s]|(?<=\s)에\b")
-_MONEY = LazyPattern(r"(?P<sign>[$€£₩])? ?(?P<n>\d[\d,]*(?:\.\d+)?) ?(?P<many>만|천|백)? ?"
+_MONEY = LazyPattern(r"(?P<sign>[$€£₩])? ?(?P<n>\d{1,3}(?:[ .,]\d{3})+(?:[.,]\d{1,2})?|\d[\d,]*(?:\.\d+)?) ?"
+                    r"(?P<many>만|천|백|k\b|thousand\b)? ?"
                     r"(?P<unit>dollars?|usd|euros?|eur|pounds?|gbp|won|krw|원)?"
                     r"(?P<per> (?:a|per) (?:day|week|month|year))?")
+_THOUSANDS = LazyPattern(r"[ .,](?=\d{3}(?:\D|$))")  # *1,200*, *1.200* and *1 200*, not *1.20*
 _CURRENCIES = {"$": "$", "d": "$", "us": "$", "€": "€", "e": "€", "£": "£", "p": "£", "g": "£", "₩": "₩", "w": "₩", "k": "₩", "원": "₩"}
 _AGE = LazyPattern(rf"(?P<n>\d{{1,3}})(?: years? old| ?살| ?세)?|(?P<tens>{'|'.join(_TENS)})"
                   rf"(?:[- ](?P<unit>{'|'.join(_UNITS[:9])}))?(?: years? old)?|(?P<ko>{'|'.join(_KOREAN_TENS)}|스무)"
@@ -615,12 +618,13 @@ def _plain_age(value: str) -> str:
 
 
 def _plain_sum(value: str) -> str:
-    "An amount as a number and a sign: *€1,200*, *1200 euros*, `80만원`; empty: it is none."
+    "An amount as a number and a sign: *€1,200*, *1.200 euros*, *€1.2k*, `80만원`; empty: it is none."
     if not (m := _MONEY.fullmatch(value)) or not (m["sign"] or m["unit"] or m["many"]):
         return ""
     unit = m["sign"] or m["unit"] or "원"
     sign = _CURRENCIES.get(unit[:2]) or _CURRENCIES[unit[0]]
-    number = float(m["n"].replace(",", "")) * {"만": 10_000, "천": 1_000, "백": 100}.get(m["many"] or "", 1)
+    plain = _THOUSANDS.sub("", m["n"]).replace(",", ".")
+    number = float(plain) * {"만": 10_000, "천": 1_000, "백": 100, "k": 1_000, "thousand": 1_000}.get(m["many"] or "", 1)
     return f"{sign}{number:.2f}{(m['per'] or '').replace('per', 'a')}"
 
 
@@ -663,8 +667,76 @@ def _kin_names() -> dict[str, str]:
     return {f"user's {name}": f"user's {row[0]}" for row in rows for name in row if known[name] == 1}
 
 
+_PLACES = frozenset({"residence", "birthplace"})  # relations whose values are told in more or less detail
+
+
+@cache
+def _other_words() -> dict[str, str]:
+    "Words for the same in both languages, by each of them: `당뇨` and *diabetic* → *diabetes*."
+    return {word: row[0] for row in language_data("ko")["same_words"] for word in row}
+
+
+_USER = LazyPattern(r"^사용자(?:의 (?=.)|$)")
+_TITLES = LazyPattern(r"^(?:herr|frau|mrs?|ms|miss|mx|dr|prof|professor|sir|madame)\b\.? (?=\S)|(?<=[가-힣]) ?[씨님]$|"
+                      r",? (?:inc|ltd|limited|llc|gmbh|corp|corporation|co|plc|ag)\.?$")  # of people and companies
+
+
+def _about(subject: str, relation: str) -> tuple[str, str]:
+    "What a fact is about in one of its wordings: *user's wife | name* and *user | wife* are *user | spouse*, a *manager* is a *boss*."
+    subject = _USER.sub(lambda m: "user's " if len(m[0]) > 3 else "user", subject).removesuffix(f"'s {relation}")
+    if relation == "name" and "'s " in subject:
+        subject, _, relation = subject.rpartition("'s ")
+    relation = _kin_names().get(f"user's {relation}", f"user's {relation}").removeprefix("user's ")
+    relation = _other_words().get(relation, relation)
+    return _kin_names().get(subject, subject), relation if relation in language_data("relations") else verb_of(relation)
+
+
+def wordings_of(subject: str,   # subject in normal form
+                relation: str,  # relation in normal form
+                ) -> list[tuple[str, str]]:
+    "Return the subjects with relations under which a fact may be stored that is about the same: *user's wife | name*, *user | spouse*."
+    nouns = [*(name.removeprefix("user's ") for name in _kin_names()), *_other_words()]
+    each = [("user", n) for n in nouns] + [(f"user's {n}", r) for n in nouns for r in ("name", relation)]
+    return [(subject, relation), *(pair for pair in dict.fromkeys(each) if _about(*pair) == _about(subject, relation))]
+
+
+def words_for(value: str,  # a value in normal form
+              ) -> list[str]:
+    "Return a value, and what the table has for the same in other words and in the other language."
+    return [value, *(word for word, same in _other_words().items() if same == _other_words().get(value))]
+
+
+_VOWELS = "aeaeoeoeoaeeouoeiu-ii"  # of each vowel of Hangul, as names are spelt
+_LATIN_VOWELS = tuple((LazyPattern(pattern), plain) for pattern, plain in (
+    (r"(?<=[^aeiouy])e$", ""), ("oo|ou", "u"), ("ee|ea|y", "i"), ("eo", "o"), ("eu", ""), ("ae", "e"), ("[^aeiou]", "")))
+_REPEATED = LazyPattern(r"(.)\1+")
+
+
+def _spoken(value: str) -> tuple[str, str]:
+    "The script of a value, `ko` or `en`, and how it sounds: 글로벡스 and *globex*. Empty: it is neither."
+    words = value.split()
+    if words and all("가" <= c <= "힣" for word in words for c in word):
+        vowels = "".join(_VOWELS[(ord(c) - 0xac00) // 28 % 21] for c in value if c != " ").replace("-", "")
+        return "ko", f"{' '.join(map(hangul_sounds, words))} {_REPEATED.sub(lambda m: m[1], vowels)}"
+    if not words or not (value.isascii() and value.replace(" ", "").isalpha()):
+        return "", ""
+    plain = value
+    for pattern, vowel in _LATIN_VOWELS:
+        plain = pattern.sub(vowel, plain)
+    return "en", f"{' '.join(map(latin_sounds, words))} {_REPEATED.sub(lambda m: m[1], plain)}"
+
+
+_SOUNDED = frozenset({*_PLACES, "employer", "school", "allergy", "medication"})  # relations to what has a name; people may share one
+
+
+def _in_other_script(fact: tuple[str, ...], rejected: bool) -> list[tuple[str, ...]]:
+    "A same fact by the sound of its value: under the script of what is rejected, under the other one of what is to be stored."
+    script, sound = _spoken(fact[-1]) if fact[-2] in _SOUNDED else ("", "")
+    return [(("ko" if (script == "ko") == rejected else "en"), *fact[1:-1], sound)] if script else []
+
+
 def _same_in_other_words(fact: tuple[str, ...]) -> list[tuple[str, ...]]:
-    "A fact with its value as a number, date, sum or name that has many wordings, in both languages; empty: it has none that is sure."
+    "A fact by one of the wordings of what it is about, its value as a number, date, sum, or name without a title; empty of a denied one."
     subject, relation, value = fact
     if subject == "not":
         return []
@@ -674,16 +746,17 @@ def _same_in_other_words(fact: tuple[str, ...]) -> list[tuple[str, ...]]:
         plain = _plain_age(value)
     elif relation in ("time", "birthday"):
         plain = _plain_moment(value)
+    elif relation.startswith("number of "):
+        plain = next((str(words.index(value) + 1) for words in (_UNITS, _KOREAN_UNITS, _KOREAN_HOURS) if value in words), "")
     else:
-        plain = _place_names().get(value, value if value in _place_names().values() else "") if relation in _PLACES else _plain_sum(value)
-    return [("same", _kin_names().get(subject, subject), relation, plain)] if plain else []
+        plain = _place_names().get(value, "") if relation in _PLACES else _plain_sum(value)
+    return [("same", *_about(subject, relation), plain or _other_words().get(value, "") or _TITLES.sub("", value))]
 
 # %% ../../nbs/85_companion/05_supersession.ipynb #3f7096f8
 class RejectedValue(InvalidInput):
     "A memory states something that a person has rejected."
 
 
-_PLACES = frozenset({"residence", "birthplace"})  # relations whose values are told in more or less detail
 _DETAIL = LazyPattern(r",\s*|\s+(?=in an? )")  # separators before a detail: *Oslo, Norway*, *Oslo in a flat*
 
 
@@ -704,10 +777,38 @@ def _texts(record: MemoryRecord) -> list[tuple[str, ...]]:
     return [("text", value) for value in dict.fromkeys((text, _spelt_out(text)))]
 
 
+@cache
+def _restated() -> tuple[tuple[str, LazyPattern], ...]:
+    "Relations with whole sentences that say them in other words, which are read for rejections alone."
+    return tuple((relation, LazyPattern(pattern.replace("KIN", "|".join(name.removeprefix("user's ") for name in _kin_names())), re.I))
+                 for language in ("en", "ko") for relation, pattern in language_data(language)["restated"])
+
+
+_SELF = frozenset({"", "i", "my", "me", "user", "user's", "나", "저", "난", "전", "내", "제", "우리", "저희", "사용자", "사용자의"})
+
+
+def _restated_facts(record: MemoryRecord) -> list[tuple[str, ...]]:
+    "The facts of sentences that the grammar of facts does not read: *Priya is my wife*, `당뇨를 앓고 있다`."
+    out, told = list[tuple[str, ...]](), record.kind == "block" and record.role in (None, "user") and len(record.text) <= _READ
+    for sentence in split_sentences(record.text) if told and not is_kept_as_given(record) else ():
+        plain = sentence.replace("’", "'").replace("에 있는 ", " ").strip(" .!")
+        for relation, pattern in _restated():
+            if m := pattern.fullmatch(plain):
+                named = m.groupdict()
+                who = normal_value(named.get("s") or "")
+                subject = speaker_of(record) if who in _SELF else who.removesuffix("'s")
+                out.append((normal_value(subject), normal_value(relation or named["r"]), normal_value(named["v"])))
+    return out
+
+
+_READ = 1_000  # characters of a text that is read for facts, as the grammar reads them
+
+
 def _stated_facts(record: MemoryRecord) -> list[tuple[str, ...]]:
     "Subject, relation and value of each stated fact in normal form; of a denied one *not*, the subject and what is denied."
-    return [("not", f.subject_key, _spelt_out(f"{f.relation_key} {f.value_key}")) if f.negated or f.ended else
+    told = [("not", f.subject_key, _spelt_out(f"{f.relation_key} {f.value_key}")) if f.negated or f.ended else
             (f.subject_key, f.relation_key, f.value_key) for f in facts_of(record).facts if f.value_key]
+    return list(dict.fromkeys([*told, *_restated_facts(record)]))
 
 
 def _less_detailed(fact: tuple[str, ...]) -> list[tuple[str, ...]]:
@@ -716,11 +817,30 @@ def _less_detailed(fact: tuple[str, ...]) -> list[tuple[str, ...]]:
     return [(subject, relation, value[:m.start()]) for m in _DETAIL.finditer(value)] if relation in _PLACES else []
 
 
+_DETAILED = frozenset({*_PLACES, "employer", "school", "occupation", "salary"})  # relations whose value may go on: *globex as an analyst*
+_GOES_ON = LazyPattern(r" (?:for|with|near|by|as|in|at|on|since|during|until|because|while|and|but|together|alone)\b| (?:19|20)\d\d$|"
+                       r" (?:(?:a|per|every|each) )?(?:month|year)(?:ly)?$|(?<=[가-힣])의? (?!근처|옆|쪽|인근|부근|외곽|교외)")
+_WITHIN = LazyPattern(r" (?:in|at|of) (?:the )?")  # *flat in oslo*
+
+
+def _without_rest(fact: tuple[str, ...]) -> list[tuple[str, ...]]:
+    "The fact without what goes on behind its value: *oslo with ann* and *flat in oslo* say *oslo*; *oslo* does not say *oslo with ann*."
+    subject, relation, value = fact
+    if relation not in _DETAILED:
+        return []
+    starts = [0, *(m.end() for m in _WITHIN.finditer(value) if relation in _PLACES)]
+    ends = [*(m.start() for m in _GOES_ON.finditer(value)), len(value)]
+    return [(subject, relation, value[a:b]) for a in starts for b in ends if a < b and b - a < len(value)]
+
+
 def at_each_detail(facts: Iterable[tuple[str, ...]],  # subject, relation and value in normal form
                    ) -> list[tuple[str, ...]]:
     "Return what a rejection of facts holds for: the facts, and each less detailed one where nothing follows it."
-    return [value for fact in facts
-            for value in (fact, *(("exactly", *less) for less in _less_detailed(fact)), *_same_in_other_words(fact))]
+    out = list[tuple[str, ...]]()
+    for fact in facts:
+        out += [fact, *(("exactly", *less) for less in _less_detailed(fact)), *(same := _same_in_other_words(fact))]
+        out += [value for s in same for value in _in_other_script(s, rejected=True)]
+    return out
 
 
 def rejectable(record: MemoryRecord,  # a memory, stored or not
@@ -733,8 +853,10 @@ def refused_values(record: MemoryRecord,  # a memory, stored or not
                    ) -> list[tuple[str, ...]]:
     "Return the values of which one rejected is enough to refuse a memory: its text, its facts and what they say in less detail."
     facts = _stated_facts(record)
-    return [*_texts(record), *facts, *(("exactly", *fact) for fact in facts), *(same for f in facts for same in _same_in_other_words(f)),
-            *(less for fact in facts for less in _less_detailed(fact))]
+    less = [part for fact in facts if fact[0] != "not" for part in (*_less_detailed(fact), *_without_rest(fact))]
+    same = [value for fact in (*facts, *less) for value in _same_in_other_words(fact)]
+    spoken = [value for s in same for value in _in_other_script(s, rejected=False)]
+    return list(dict.fromkeys([*_texts(record), *facts, *(("exactly", *fact) for fact in facts), *same, *less, *spoken]))
 
 # %% ../../nbs/85_companion/05_supersession.ipynb #0ae8a355
 def rejection_of(record: MemoryRecord,        # a memory that is about to be stored

@@ -21,7 +21,7 @@ from ..companion.policy import FORGETS, LANGUAGES, importance, shows
 from ..companion.knowledge_graph import DEPTH, MOST_DEPTH, KnowledgeGraph, fuse
 from ..companion.policy import FEATURES, ContextualBandit, EnhancedBandit, MemoryPolicy, PolicyDecision, PolicyRules, Reward, RewardValues
 from ..companion.policy import Situation, Vector, autonomous, explicit_reward, implicit_reward, turn_model
-from ..companion.supersession import DISPUTES, RejectedValue, at_each_detail, facts_of, refused_values, rejectable
+from ..companion.supersession import DISPUTES, RejectedValue, at_each_detail, facts_of, refused_values, rejectable, wordings_of, words_for
 from ..companion.sleep import CHECKPOINT, SleepCycle, SleepReport, UndoReport, forgetting_curve
 from ..companion.statement import normal_value, relation_of
 from ..companion.fact_extraction import answered, asked_relations, text_facts
@@ -37,7 +37,7 @@ from ..search.query_features import past_moment
 from ..search.explainer import FLOOR
 from .input_parsing import MAX_K, read_k, read_list, read_turn
 from .memory_context import MemoryContext
-from .proposals import CorrectionProposal, propose_forgetting
+from .proposals import CorrectionProposal, marked_as_doubted, propose_forgetting
 from .reader import MemoryReader
 from .results import History, Hit, SearchResults, memory_dict
 from .searcher import MemorySearcher, past_of, stating_facts
@@ -369,8 +369,8 @@ def _memories_stating(storage: SQLStorage,  # the store, in a transaction
     "Return the present memories that state one of the values: by their facts, and those among the candidates."
     facts, named, wanted = storage.facts, [v for v in values if len(v) == 3 and v[0] != "not"], set(values)
     seqs = [seq for v in named for seq in facts.stating(namespace, *v)]
-    if any(v[0] == "same" for v in values):  # in words that share none
-        seqs += [f.seq for v in named for f in facts.about(namespace, v[0], v[1], ever=True)]
+    for pair in dict.fromkeys(pair for v in named for pair in wordings_of(v[0], v[1])):  # in words that share none
+        seqs += [f.seq for f in facts.about(namespace, *pair, ever=True)]
     ids = {*storage.memories.ids(namespace, seqs).values(), *candidates}
     return sorted(r.id for r in storage.get(sorted(ids), namespace) if wanted & set(refused_values(r)))
 
@@ -667,6 +667,8 @@ class Companion:
         profile, answers = [r for r in pinned if r.id not in rejected], [(r, w) for r, w in weighed if r.id not in rejected]
         with self.storage.before_links([*profile, *(r for r, _ in answers)]):
             profile, answers = self._both_sides(profile, answers, most)
+            doubted = marked_as_doubted(self.storage, self.namespace, [*profile, *(r for r, _ in answers)])
+            profile, answers = [doubted.get(r.id, r) for r in profile], [(doubted.get(r.id, r), w) for r, w in answers]
             shown = {r.id: r for r in [*profile, *(r for r, _ in answers)]}
             short = self.storage.memories.short_ids(self.namespace, list(shown))
             ended = past_of(self.ctx, list(shown.values()), ahead=True)
@@ -797,7 +799,7 @@ class Companion:
     def _mentioning(self, words: str, values: Sequence[tuple[str, ...]]) -> list[str]:
         "The ids of memories whose words state one of the values, turns of conversations too, of which no facts are stored."
         hits, wanted, every = dict[str, MemoryRecord](), set(values), Filters.read(status="any")
-        for terms in dict.fromkeys(tuple(dict.fromkeys(tokens(asked))) for asked in (words, *(v[-1] for v in values))):
+        for terms in dict.fromkeys(tuple(dict.fromkeys(tokens(asked))) for v in values for asked in (words, *words_for(v[-1]))):
             hits |= {m.record.id: m.record for m in self.storage.fulltext.match(terms, self.namespace, every, 2**53, Weights())}
         return [id for id, record in hits.items() if wanted & set(refused_values(record))]
 

@@ -5,7 +5,7 @@ is written into the log, as an event of the kind `propose` about a memory. It wa
 dismisses it, which the log says too.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
@@ -17,6 +17,7 @@ from rlm.core.guard import guarded_value
 from rlm.core.text import tokens, valid_text
 from rlm.store.filters import Filters
 from rlm.store.records import STATUSES, Event, MemoryRecord
+from rlm.store.sqlite.storage import SQLStorage
 
 from .reader import MemoryReader
 from .searcher import MemorySearcher
@@ -103,6 +104,15 @@ def open_proposals(reader: MemoryReader,  # looks up memories
     return [CorrectionProposal(records[id], str(e.detail.get("reason", "")), e.at, e.detail.get("actor", {}),
                                e.detail.get("action", "reject"))
             for id, e in waiting.items() if id in records]
+
+
+def marked_as_doubted(storage: SQLStorage,               # the store
+                      namespace: str,                    # partition of the memories
+                      records: Sequence[MemoryRecord],   # memories that are about to be served
+                      ) -> dict[str, MemoryRecord]:      # id → memory, of those
+    "Return the memories that somebody has asked to reject, as disputed: a person has not decided yet."
+    asked = storage.event_log.proposed(namespace, [r.id for r in records])
+    return {r.id: r.changed(provenance={**r.provenance, "trust": "disputed"}) for r in records if r.id in asked}
 
 
 def dismiss_proposal(reader: MemoryReader,  # looks up memories

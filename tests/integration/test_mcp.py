@@ -297,8 +297,12 @@ def test_a_rejection_that_a_model_asks_for_waits_for_a_person(memory: Memory) ->
             assert answer["status"] == "proposed" and "rlm review" in answer["note"]
         assert [w["memory"]["id"] for w in (await call("memory_review"))["waiting"]] == [wrong, other]
         assert memory.get(wrong).text and not memory.companion.rejections(), "nothing is rejected by it"
+        [hit, *_] = (await call("memory_search", query="Where do I work as a nurse? Hanbit"))["hits"]
+        assert hit["memory"]["id"] == wrong and hit["memory"]["trust"] == "disputed", "it is served marked, until it is decided"
+        assert ", disputed]" in memory.context("Where do I live? Busan").text
         assert isinstance(await call("memory_reject", id="nobody"), str)
         dismiss_proposal(memory.reader, other)
+        assert "disputed" not in memory.context("Where do I live? Busan").text
         memory.companion.reject(wrong)
         assert (await call("memory_review"))["waiting"] == [] and (await call("memory_review"))["rejected"] == 1
         assert "rejected" in await call("memory_save", text="I work at Hanbit as a nurse.")

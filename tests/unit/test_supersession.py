@@ -611,3 +611,60 @@ def test_a_rejected_value_is_refused_in_other_words_that_surely_mean_the_same(
             with pytest.raises(RejectedValue):
                 memory.write(text)
         assert [memory.write(text).text for text in stored] == list(stored)
+
+
+RESTATED = {
+    'I live in Oslo.': ('I live in Oslo for now.', 'I live in Oslo with Ann.', 'I live in a flat in Oslo.',
+        "I've been living in Oslo since 2019.", "I'm an Oslo resident.", "I'm living in Oslo right now.",
+        'My home is in Oslo.', '저는 오슬로에 살아요.'),
+    'My salary is €1,200.': ('My salary is 1.200 euros.', 'My salary is €1.2k.', 'My salary is €1200 per month.',
+        'My salary is 1200 euros.', 'My salary is €1200 a month.', 'I earn €1,200.', 'My salary is 1 200 euros.'),
+    'I work at Globex.': ('I work for Globex as an analyst.', 'I work at Globex as an engineer.',
+        "I'm employed by Globex Inc.", '저는 글로벡스에서 일해요', 'Globex is where I work.'),
+    "The user's boss is Herr Kowalski.": ("The user's boss is Mr Kowalski.", 'My boss is Kowalski.',
+        "The user's manager is Herr Kowalski."),
+    '사용자는 당뇨가 있다.': ('사용자는 당뇨병을 앓고 있다', '사용자는 당뇨 환자이다', 'The user has diabetes.',
+        'The user is diabetic.', 'I have diabetes.', '저는 당뇨가 있어요.'),
+    'The user has two daughters.': ('The user has 2 daughters.', 'I have two daughters.'),
+    'The user is divorced.': ("The user's marital status is divorced.", "I'm divorced."),
+    'The user is allergic to latex.': ('나는 라텍스 알레르기가 있어', 'The user has a latex allergy.'),
+    "I'm allergic to penicillin.": ('저는 페니실린 알레르기가 있어요.',),
+    'My wife is called Priya.': ('Priya is my wife.', '제 아내 이름은 Priya예요.', "My wife's name is Priya.",
+        'My wife is Priya.'),
+    '저는 부산에 살아요.': ('저 부산 사는데요', 'I live in Busan.', '부산 살아요.'),
+    '제 딸 이름은 수아예요.': ('우리 딸은 수아라고 해요', '제 딸은 수아예요.'),
+    '강남에 있는 치과에서 일해요': ('강남 치과에서 일하고 있어요',),
+}
+NOT_RESTATED = {
+    'I live in Oslo.': ('I live in Bergen.', 'I live near Oslo.', 'My sister lives in Oslo.', 'I work in Oslo.',
+        "I don't live in Oslo.", 'I lived in Oslo until 2019.', 'I like Oslo.'),
+    'I live in Leith, Edinburgh.': ('I live in Edinburgh.',),
+    'My salary is €1,200.': ('My salary is €1,300.', 'My salary is €1200 a day.', 'My salary is $1200.', 'My rent is €1,200.'),
+    'I work at Globex.': ('I work at Initech as an analyst.', "I'm employed by Globex Rivals.", "I don't work at Globex."),
+    'I work at Globex as an engineer.': ('I work at Globex as an analyst.', 'I work at Globex.'),
+    "The user's boss is Herr Kowalski.": ("The user's boss is Frau Meier.", "The user's dentist is Herr Kowalski."),
+    '사용자는 당뇨가 있다.': ('사용자는 고혈압이 있다.', '사용자의 어머니는 당뇨가 있다.', '사용자는 당뇨가 없다.'),
+    'The user has two daughters.': ('The user has three daughters.', 'The user has two sons.'),
+    'The user is divorced.': ('The user is married.',),
+    'My wife is called Priya.': ('My sister is called Priya.', 'My wife is called Anna.'),
+    '제 딸 이름은 수아예요.': ('제 아들 이름은 수아예요.', '제 딸 이름은 민지예요.'),
+    'My daughter is called Mina.': ('제 딸 이름은 모나예요.', 'My daughter is called Mona.', 'My son is called Mina.'),
+}
+
+
+@pytest.mark.parametrize("rejected", RESTATED)
+def test_a_rejected_fact_is_refused_in_ordinary_other_words(rejected: str) -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        kept = [memory.write(text).id for text in RESTATED[rejected]]
+        memory.companion.reject(text=rejected)
+        assert [r.text for r in memory.backend.get(kept, "default")] == [], "what says so already is deleted"
+        for text in RESTATED[rejected]:
+            with pytest.raises(RejectedValue):
+                memory.write(text)
+
+
+@pytest.mark.parametrize("rejected", NOT_RESTATED)
+def test_what_is_near_to_a_rejected_fact_is_stored(rejected: str) -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.companion.reject(text=rejected)
+        assert [memory.write(text).text for text in NOT_RESTATED[rejected]] == [*NOT_RESTATED[rejected]]

@@ -20,11 +20,13 @@ from ..proposals import open_proposals, propose_rejection
 from .schemas import MAX_RESULTS, DryRun, MemoryId, Messages, Reason, Turn, TurnTokens, tool_memory
 from .sources import MemorySource
 
-PROPOSED = "You cannot reject a memory by yourself. It waits for a person: `rlm review reject ID`. Until then, do not rely on it."
+PROPOSED = ("You cannot reject a memory by yourself. It waits for a person: `rlm review reject ID`. Until then it is served as disputed: "
+            "do not rely on it.")
 MOST_WAITING = 20  # memories that one answer lists: a model reads them all
 DECIDE = ("A person decides: rlm review reject ID (of the action delete: rlm memory delete ID), dismiss ID or, of the unconfirmed, "
           "accept ID. Until then a memory stands.")
-REJECTED = "The person confirmed: it is deleted, and will not be remembered again, in these words or as the same fact."
+REJECTED = ("The person confirmed: it is deleted. These words, and what is read as the same fact in other words, are refused from now on; "
+            "an unusual wording may not be, so do not save it again.")
 PLANNED = "Nothing was changed. Show the person what would be, and call again with dry_run false if they agree."
 SLEPT = "Nothing was deleted. The person can take it back: rlm sleep --undo {}."
 ACCEPTED = "The person confirmed it: it is trusted, and ends what it contradicts."
@@ -136,7 +138,7 @@ class Acceptance(BaseModel):
 class Confirmation(BaseModel):
     "What a person is asked before a memory is rejected."
 
-    reject: bool = Field(title="Reject it", description="Yes: delete it and never remember it again. No: it stands.")
+    reject: bool = Field(title="Reject it", description="Yes: delete it, and refuse it when it comes again. No: it stands.")
 
 
 def can_ask(ctx: "Context[Any, Any]",  # context of a request
@@ -182,7 +184,7 @@ def reject_tool(source: MemorySource,  # gives the caller's memory
             record = memory.get(id)
         if not can_ask(ctx):
             return None
-        return Elicit(f"Should “{clip(record.text, 200)}” ({record.id}) be deleted, and never be remembered again?", Confirmation)
+        return Elicit(f"Should “{clip(record.text, 200)}” ({record.id}) be deleted, and refused when it comes again?", Confirmation)
 
     def propose(id: str, reason: str) -> dict[str, Any]:
         with source.use("write") as memory:
@@ -199,7 +201,7 @@ def reject_tool(source: MemorySource,  # gives the caller's memory
         """Reject a memory that is false and was never true ("that is wrong, I never lived in Seoul", "사실이 아니야, 그런 적 없어").
 
         Use it when the person denies what you remember, after you have searched for its id. The person is asked; what they reject is
-        deleted and never remembered again. Give their words as the reason.
+        deleted, and refused when it comes again. Give their words as the reason.
         Do not use it for what was true once and has changed (memory_save), for a wrong wording (memory_update), or because you doubt
         something yourself.
         Example: {"id": "3066901354f1", "reason": "I have never lived in Seoul."}"""

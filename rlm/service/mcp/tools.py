@@ -6,6 +6,7 @@ them.
 
 import asyncio
 import time
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -16,6 +17,7 @@ from rlm.core.errors import NotFound, suggest
 
 from ..advice import MemoryAdvisor
 from ..capture import known_already
+from ..proposals import marked_as_doubted
 from .schemas import (MAX_LINKS, Category, Count, Depth, Facts, MemoryId, Moment, NewTags, NewText, Ontology, Pin, Query, Question, Related,
                       RuleTags, Speaker, Tags, Text, tool_hit, tool_memory)
 from .sources import MemorySource
@@ -102,7 +104,9 @@ class MemoryTools:
             narrow = given_fields(tags=tags, category=category, speaker=speaker, since=since, until=until, as_of=as_of)
             found = memory.search(query, k, kind="block", **narrow)
             memory.searcher.record(found, "mcp", str(self.source.actor().get("caller", "")))
-        return {"query": query, "hits": [tool_hit(h) for h in found], "note": NOTE if found else NOTHING,
+            doubted = marked_as_doubted(memory.backend, memory.ctx.namespace, [h.memory for h in found])
+        hits = [tool_hit(replace(h, memory=doubted.get(h.id, h.memory))) for h in found]
+        return {"query": query, "hits": hits, "note": NOTE if found else NOTHING,
                 **({"waiting": found.waiting} if found.waiting else {})}
 
     def memory_update(self,

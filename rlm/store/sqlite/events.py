@@ -134,6 +134,16 @@ class EventLog:
                "AND subject IN (SELECT value FROM json_each(?))")
         return {subject for (subject,) in self.db.query(sql, (namespace, json.dumps(list(ids))))} if ids else set()
 
+    def proposed(self,
+                 namespace: str,      # the partition
+                 ids: Sequence[str],  # ids of memories
+                 ) -> set[str]:
+        "Return those that somebody has asked to reject, and no person has decided about yet."
+        sql = ("SELECT subject, kind, detail_json FROM events WHERE id IN (SELECT max(id) FROM events WHERE namespace = ? AND subject IN "
+               "(SELECT value FROM json_each(?)) AND kind IN ('propose', 'dismiss', 'reject', 'delete', 'erase') GROUP BY subject)")
+        rows = self.db.query(sql, (namespace, json.dumps(list(ids)))) if ids else []
+        return {subject for subject, kind, detail in rows if kind == "propose" and json.loads(detail).get("action", "reject") == "reject"}
+
     def usage_balance(self,
                       namespace: str,  # the partition
                       ) -> list[tuple[str, str, int]]:
