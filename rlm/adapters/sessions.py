@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rlm.adapters.pages import every_memory
+from rlm.core.errors import InvalidInput
 from rlm.core.ids import digest, new_id
-from rlm.service.input_parsing import content_text
+from rlm.service.input_parsing import content_text, read_list
 from rlm.service.memory import Memory, run_in_thread
 from rlm.store.records import MemoryRecord
 
@@ -62,6 +63,8 @@ class AgentSession:
                         wrapper: Any = None,  # context of the run; not used
                         ) -> None:
         "Add items to the conversation, all or none."
+        if wrong := [item for item in read_list(items, "items") if not isinstance(item, Mapping)]:
+            raise InvalidInput(f"An item is given as {type(wrong[0]).__name__}.", "Give dictionaries with role and content.")
         turns = [turn_fields(item, item, new_id()) for item in items]
         if turns:
             await run_in_thread(self.memory.add_conversation, turns, self.session_id, source_type="openai-agents")

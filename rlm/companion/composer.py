@@ -320,7 +320,8 @@ def compose(pinned: Sequence[MemoryRecord],          # always present, the most 
     if budget < 1:
         raise InvalidInput(f"The budget is {budget} tokens.", "Give at least 1; a few memories need some 100.")
     asked, always, found = tokens(question), {r.id for r in pinned}, _told_once(found, question)
-    first, last, over, named = f'<{FENCE} note="{NOTE}">\n', f"</{FENCE}>", past or {}, short or {}
+    first, last, named = f'<{FENCE} note="{NOTE}">\n', f"</{FENCE}>", short or {}
+    over = {id: f"later: {named.get(what[7:], what[7:])}" if what.startswith("later: ") else what for id, what in (past or {}).items()}
     room = budget - count(first) - count(last)
     profile = [_Offer(r, asked, room, count, over.get(r.id, ""), named.get(r.id, "")) for r in pinned]
     share = 1.0 if _OF_ASSISTANT.search(question) else ASSISTANT

@@ -134,8 +134,8 @@ def parse_time(value: "datetime | date | str",  # a moment, a date, or ISO 8601 
             bare_date = len(value.strip()) <= 10
             value = date.fromisoformat(value.strip()) if bare_date else datetime.fromisoformat(value.strip())
         except ValueError:
-            raise InvalidInput(f"The {what} {reprlib.repr(value)} is not ISO 8601.",
-                               "Write it like 2026-01-31 or 2026-01-31T09:00:00Z.") from None
+            hint = "In an address, a + is %2B." if " " in str(value)[-6:] else "Write it like 2026-01-31 or 2026-01-31T09:00:00Z."
+            raise InvalidInput(f"The {what} {reprlib.repr(value)} is not ISO 8601.", hint) from None
     if isinstance(value, datetime):
         if value.utcoffset() is None:
             raise InvalidInput(f"The {what} {value.isoformat()} has no time zone.",

@@ -66,6 +66,18 @@ def _name(value: Any) -> str:
         raise ValueError("it must be a name of at most 512 characters on one line") from None
 
 
+def _zone(value: Any) -> str:
+    "The name of a time zone."
+    if (name := _word(value)).upper() != "UTC":
+        from zoneinfo import ZoneInfo
+        try:
+            ZoneInfo(name)
+        except (KeyError, ValueError, OSError):
+            raise ValueError("it must be the name of a time zone, such as Asia/Seoul; where the system has none, "
+                             "pip install 'rlm[rules]' brings them") from None
+    return name
+
+
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # what begins as an address does; one letter is a drive
 
 
@@ -273,7 +285,7 @@ class Settings:
         0.02, "A share of failures that is tolerated however many they are; 0: only the counts matter.", _real(0, 1))
     ttl_hot: float = setting(30.0, "Days without use after which what was not promoted is archived.", _days)
     ttl_ltm: float = setting(180.0, "Days without use after which what was promoted is archived.", _days)
-    time_zone: str = setting("UTC", "Where midnight is, for daily jobs: a name like Asia/Seoul.", _word)
+    time_zone: str = setting("UTC", "Where midnight is, for daily jobs: a name like Asia/Seoul.", _zone)
     solver_timeout_s: float = setting(1.0, "How long the solver may think about one question on rules, in seconds.", _real(0.001, 3600))
     rule_webhook: str = setting("", "Where a rule that is held is told, as JSON; empty: nowhere.", lambda v: v if v == "" else _url(v))
     serve_host: str = setting("127.0.0.1", "Where `rlm serve` listens: a name or an address. Beyond this machine only with tokens.", _word)

@@ -406,7 +406,8 @@ class Memory:
                context: str | None = None,  # conversation that has anchors of its own; None: those of the namespace
                **filters: Any,             # tags, category, kind, status, session, since, until …: the fields of `Filters`
                ) -> SearchResults:
-        "Return the memories that fit the query best, best first. Raises `InvalidInput`, `ModelMismatch`."
+        """Return the memories that fit the query best, best first. Filters: `tags` (`match="any"`: one of them is enough), `category`,
+        `kind`, `status`, `session`, `speaker`, `role`, `since`, `until`, `valid_at`, `as_of`. Raises `InvalidInput`, `ModelMismatch`."""
         least = read_share(min_score, "min_score")
         if slot is None and (radius is not None or not fallback or context is not None):
             raise InvalidInput("A radius, a context, or no fallback, says something only of a search with a slot.", "Give slot='auto' too.")
@@ -523,7 +524,8 @@ class Memory:
                force: bool = False,        # immutable ones, too
                if_version: int | None = None,  # delete this version only; another one raises `VersionConflict`
                ) -> int:
-        "Take memories out of the present, or out of the file; returns how many. Raises `NotFound` before anything is deleted."
+        """Take memories out of the present, or out of the file; returns how many, 0 for one that was erased before. Raises `NotFound`
+        before anything is deleted."""
         return self.writer.delete(id, erase, force, if_version)
 
     def restore(self,

@@ -454,7 +454,8 @@ class MemoryWriter:
         if asked is not None:  # it is stored like any text
             asked = guarded({"text": asked}, self.secrets)["text"]
         amounts = {"success": success, "failure": failure, "access": access}
-        checked, known = {name: read_count(n, name, least) for name, n in amounts.items()}, self.reader.known_id(id)
+        names = {"success": "argument helped", "failure": "argument failed", "access": "argument used"}  # as `feedback` has them
+        checked, known = {name: read_count(n, names[name], least) for name, n in amounts.items()}, self.reader.known_id(id)
         if any(r.kind == "rule" for r in self.storage.get([known], self.namespace)):
             from rlm.rules.lifecycle import RuleLifecycle  # here, so that only stores with rules load it
             RuleLifecycle(self.storage, self.ctx.settings, self.ctx.clock).update_usage(

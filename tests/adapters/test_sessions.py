@@ -7,6 +7,7 @@ import pytest
 
 from rlm import Memory
 from rlm.adapters.sessions import AgentSession, TranscriptStore
+from rlm.core.errors import InvalidInput
 
 ITEMS: list[Any] = [
     {"role": "user", "content": "My boiler is serviced by Yuna Park."},
@@ -14,6 +15,12 @@ ITEMS: list[Any] = [
     {"type": "function_call", "name": "search", "arguments": "{}", "call_id": "c1"},
     {"type": "function_call_output", "call_id": "c1", "output": "nothing"},
 ]
+
+
+@pytest.mark.parametrize("items", ["안녕", ["hello"], {"role": "user", "content": "hi"}])
+def test_items_that_are_no_list_of_dictionaries_are_refused(items: Any) -> None:
+    with Memory(":memory:", embedder="none") as memory, pytest.raises(InvalidInput, match="given as"):
+        asyncio.run(AgentSession("chat", memory).add_items(items))
 
 
 def test_a_session_gives_its_items_back_in_order() -> None:

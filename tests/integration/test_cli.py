@@ -709,10 +709,21 @@ def test_candidates_are_told_as_rows(near: Path) -> None:
     assert Path("mine.yaml").read_text() == call("memory candidates").stdout
 
 
-def test_an_export_that_fails_leaves_the_earlier_one(near: Path) -> None:
+@pytest.mark.parametrize("line", ["export --rdf {} --only nowhere", "export {} --format jsonl -n 오타", "export {} --format pam -n 오타",
+                                  "export {} --format markdown --only 오타", "db export {} -n 오타", "rules export {} -n 오타",
+                                  "graph export {} -n 오타", "anchors export {} -n 오타"])
+def test_an_export_that_fails_or_names_an_unknown_namespace_leaves_the_earlier_one(line: str, near: Path) -> None:
     Path("good.ttl").write_text("good")
-    assert call("export --rdf good.ttl --only nowhere").exit_code == 1
+    done = call(line.format("good.ttl"))
+    assert done.exit_code == 1 and "There is no namespace" in done.stderr and "default" in done.stderr
     assert Path("good.ttl").read_text() == "good" and not list(near.glob("*.part"))
+
+
+def test_a_conversation_is_added_from_a_json_list_too(near: Path) -> None:
+    Path("talk.json").write_text('[{"role": "user", "content": "제 여동생은 제주에 살아요.", "session": "유월"}, '
+                                 '{"role": "assistant", "content": "Noted."}]')
+    assert "2 turns stored in conversation 유월" in call("conversation add talk.json").stdout
+    assert [t["text"] for t in json.loads(call("conversation show 유월 --json").stdout)] == ["제 여동생은 제주에 살아요.", "Noted."]
 
 
 # ---------------------------------------------------------------- what the system and the terminal do

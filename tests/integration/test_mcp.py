@@ -533,7 +533,7 @@ def typed(*words: str, code: int = 0) -> str:
 @pytest.mark.parametrize("client", CLIENTS)
 def test_an_entry_is_printed_and_nothing_written(client: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    told = json.loads(typed("--client", client, "--db", "notes.db", "-n", "agent-7", "--json"))
+    told = json.loads(typed("--client", client, "--db", "gone/../notes.db", "-n", "agent-7", "--json"))
     key = "servers" if client == "vscode" else "mcpServers"
     entry = told["config"][key]["rlm"]
     assert entry["args"] == ["mcp", "--db", str(tmp_path / "notes.db"), "-n", "agent-7"] and Path(entry["command"]).is_absolute()

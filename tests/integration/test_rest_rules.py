@@ -10,11 +10,7 @@ import pytest
 from serving import problem, serving
 
 from rlm import Memory
-from rlm.core.errors import SettingsError
-from rlm.core.settings import load_settings
 from rlm.rules import ConflictResolver
-from rlm.service.http.app import guarded_application
-from rlm.service.http.routing import Service
 
 pytestmark = pytest.mark.usefixtures("bare")
 
@@ -90,12 +86,6 @@ def test_the_server_runs_the_nightly_job_in_every_namespace(path: Path, monkeypa
     with Memory(path, embedder="none", namespace="민아") as memory:
         assert memory.rules.get("tea").status == "ltm"
     assert "rlm-nightly" not in [t.name for t in threading.enumerate()]
-
-
-def test_a_zone_that_does_not_exist_is_told_before_the_server_starts(path: Path) -> None:
-    service = Service(load_settings(db_path=path, time_zone="Asia/Nowhere"), embedder="none")
-    with pytest.raises(SettingsError, match="no time zone"):
-        guarded_application(service)
 
 
 @pytest.mark.parametrize(("place", "body", "status", "said"), [

@@ -378,6 +378,15 @@ def test_path_tricks_find_nothing(open_server: Running, place: str, after: str) 
     assert b"root:" not in answer and b"Traceback" not in answer
 
 
+@pytest.mark.parametrize(("asked", "status", "said"), [
+    ("tag=건강", 400, "건강 is %EA%B1%B4%EA%B0%95"), ("since=2026-01-31T09:00:00+09:00", 422, "%2B"),
+    ("tag=%EA%B1%B4%EA%B0%95&since=2026-01-31T09:00:00%2B09:00", 200, "items"), ("since=soon", 422, "2026-01-31T09:00:00Z")])
+def test_an_address_that_is_not_encoded_is_answered_with_how_it_is(open_server: Running, asked: str, status: int, said: str) -> None:
+    found, answer = open_server.raw(request("GET", f"/v1/memories?{asked}".encode().decode("latin-1")))
+    assert (found, said in answer.decode()) == (status, True), answer
+    assert status == 200 or b"application/problem+json" in answer
+
+
 @pytest.mark.parametrize(("headers", "status"), [
     ({"Host": "evil.example"}, 421), ({"Host": "127.0.0.1.evil.example:80"}, 421), ({"Host": ""}, 421), ({"Host": "localhost"}, 200),
     ({"Host": "[::1]:1"}, 200), ({"Host": "127.0.0.1", "Origin": "https://evil.example"}, 403),

@@ -139,7 +139,7 @@ def test_a_maybe_is_ranked_after_the_newer_memory_and_says_so_but_not_for_the_pa
     memory.link(old, new, LATER, LIKELY)
     told_of = memory.explain("What is my usual drink?", old)
     assert told_of.later == ("The doctor was right about water.",) and "later: The doctor" in told_of.verdict and told_of.rank == 2
-    assert f"(later: {new[:4]}" in memory.companion.context("What is my usual drink?").text
+    assert f"(later: {new[:4]})" in memory.companion.context("What is my usual drink?").text
     memory.update(new, valid_to=memory.ctx.clock.now() + timedelta(seconds=1))
     memory.ctx.clock.advance(days=1)  # type: ignore[attr-defined]
     assert memory.search("What is my usual drink?")[0].id == old  # what is not current takes no place

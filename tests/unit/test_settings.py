@@ -54,11 +54,12 @@ def test_the_samples_of_this_file_cover_every_setting() -> None:
 @pytest.mark.parametrize("name", KNOWN)
 def test_every_setting_can_come_from_each_source_and_the_nearer_one_wins(name: str, here: Path) -> None:
     kind = type(getattr(Settings(), name))
-    words = dict.fromkeys(("db_path", "namespace", "embedder", "embedding_key", "cache", "time_zone", "model", "openai_key",
+    words = dict.fromkeys(("db_path", "namespace", "embedder", "embedding_key", "cache", "model", "openai_key",
                            "anthropic_key", "model_prices", "model_sub", "model_judge", "model_extract", "mcp_servers"), ("f", "e", "a"))
     words |= dict.fromkeys(("serve_host", "serve_names", "token_file", "access_log"), ("f", "e", "a"))
     words |= dict.fromkeys(("embedding_url", "openai_url", "anthropic_url", "rule_webhook"), ("http://f", "http://e", "http://a"))
     words |= {"model_calls": ("native", "fenced", "native"), "model_options": ('{"a": 1}', '{"a": 2}', '{"a": 3}')}
+    words |= {"time_zone": ("Asia/Seoul", "Europe/Berlin", "UTC")}
     words |= {"checkpoints": ("create", "parallel", "full")}
     words |= {"anchor_mode": ("economy", "reactive", "economy"), "anchor_gates": ("f=.1", "e=.2", "a=.3"),
               "anchor_profiles": tuple(f'{{"thesis": {{"hops": {n}, "new": 3}}}}' for n in (1, 2, 3))}
@@ -193,7 +194,7 @@ WRONG: dict[str, list[Any]] = {
     "synchronous": ["off", "", 1, None.__class__], "busy_timeout_s": [-1, 1e9, "long", "nan", "inf", True, []],
     "max_text_chars": [0, -5, 1.5, "many", 10**12, False], "search_k": [0, -1, 2.5, "ten", 10**9, True, {}],
     "n_promote": [0, -1, 1.5, "five", True], "k_fail": [-1, "one"], "max_fail_rate": [-.1, 1.1, "half"], "ttl_hot": [-1, "30 h", "d", True],
-    "solver_timeout_s": [0, -1, "long"]}
+    "solver_timeout_s": [0, -1, "long"], "time_zone": ["Seoul", "../etc", "", 9]}
 
 
 @pytest.mark.parametrize(("name", "value"), [(n, v) for n, vs in WRONG.items() for v in vs])

@@ -20,6 +20,7 @@ from rlm.core.errors import InvalidInput, MissingExtra, NotFound, RlmError, Stor
 
 if TYPE_CHECKING:
     from rlm.core.settings import Settings
+    from rlm.service.memory import Memory
 
 
 class CliError(click.ClickException):
@@ -269,6 +270,16 @@ def refuse_namespace(namespace: str | None,  # value of the option -n; None: it 
                            f"Leave -n out; one namespace is written with: rlm db export FILE -n {namespace}")
 
 
+def refuse_unknown_namespace(memory: "Memory",  # an open store
+                             namespace: str,    # namespace that a command names
+                             ) -> None:
+    "Raise `NotFound` for a namespace of which the store holds nothing: an export of a misspelt one would replace a good file."
+    from rlm.core.text import valid_label
+    name = valid_label(namespace, "namespace")
+    if name not in (names := [n.name for n in memory.backend.for_namespace(None).namespaces()]):
+        raise NotFound(f"There is no namespace {name!r} in this store.", f"It has: {', '.join(names) or 'none'}.")
+
+
 def refuse_missing_store(db: "str | Path",  # path or address of a store
                          ) -> None:
     "Raise `NotFound` for a file that is not there: a command that reads makes none."
@@ -283,7 +294,8 @@ def store_from_anywhere(db: "str | Path",  # path or address of a store
     "Return a store as a program that starts in another folder finds it. A password stays out, which is said on the standard error."
     from rlm.core.files import hidden_password, read_path, server_url
     if (url := server_url(db)) is None:
-        return str(read_path(db).absolute())
+        path = read_path(db).absolute()
+        return str(path.resolve() if ".." in path.parts else path)
     bare = re.sub(r":\*\*\*(?=@)|(?<=[?&])password=\*\*\*&?", "", shown := hidden_password(url))
     if bare != shown:
         click.echo("The password of the store is left out: put it into ~/.pgpass, which libpq reads.", err=True)
@@ -303,6 +315,7 @@ def namespace_here(settings: "Settings",  # all settings
 def with_memory(makes: bool = False,  # may the command make a store that is not there yet?
                 whole: str = "",      # act of the command, if that is never of one namespace: then -n is refused
                 named: bool = False,  # should the command be told, as `named`, the namespace that -n names, if it does?
+                held: bool = False,   # must the store hold something of a namespace that is named?
                 ) -> Decorator:
     "Add `store_options` and `--json` to a command, and pass it the opened `Memory` as its first argument."
     def decorate(command: Callable[..., None]) -> Any:
@@ -318,6 +331,8 @@ def with_memory(makes: bool = False,  # may the command make a store that is not
                 refuse_missing_store(load_settings(config, db_path=db).db_path)
             opened = namespace if namespace is not None or not (whole or named) else namespace_here(load_settings(config, db_path=db))
             with Memory(db, namespace=opened, config=config) as memory:
+                if held and (wanted := kwargs.get("only") or namespace) is not None:
+                    refuse_unknown_namespace(memory, wanted)
                 told = {"named": None if namespace is None else memory.ctx.namespace} if named else {}
                 command(memory, *args, **told, **kwargs)
         return run

@@ -126,7 +126,7 @@ def check(memory: Memory, repair: bool, as_json: bool) -> None:
 @db_group.command("export", epilog=example("rlm db export store.jsonl", "rlm db export - -n agent-7 > agent-7.jsonl"))
 @click.argument("target")
 @only_option
-@with_memory(named=True)
+@with_memory(named=True, held=True)
 def export_(memory: Memory, target: str, only: str | None, named: str | None, as_json: bool) -> None:
     "Write the store, or only the namespace that -n names, as JSON Lines to the file TARGET, or - for standard output."
     with closing(export_lines(memory.backend, memory.clock.now(), one_namespace(named, only))) as lines:

@@ -149,7 +149,7 @@ def export_parts(memory: Memory,         # an open store
 @click.option("--rdf", is_flag=True, help="The same as --format rdf.")
 @only_option
 @click.option("--text/--no-text", "words", default=True, help="In rdf with what memories, tasks and answers say, or without.")
-@with_memory(named=True)
+@with_memory(named=True, held=True)
 def export_command(memory: Memory, target: str, format: str | None, rdf: bool, only: str | None, words: bool, named: str | None,
                    as_json: bool) -> None:
     """Write what is stored to the file TARGET: for rlm, other programs or people.

@@ -424,12 +424,12 @@ def conversation_group() -> None:
 def add(memory: Memory, file: IO[str], session: str | None, as_json: bool) -> None:
     """Store the turns in FILE, all or none; - for standard input.
 
-    FILE has a JSON object a line: text, speaker, role, time …"""
-    turns = list(read_jsonl(file))
+    FILE is as `rlm memory remember` reads it: a JSON list, or an object a line, of text, speaker, role, time …"""
+    turns = read_messages(file)
     if not turns:
         raise InvalidInput("There is no turn to store.", 'Give one a line, such as {"speaker": "Mina", "text": "…"}.')
     if session is not None:
-        turns = [{name: value for name, value in turn.items() if name != "session"} for turn in turns]
+        turns = [{n: v for n, v in turn.items() if n != "session"} if isinstance(turn, dict) else turn for turn in turns]
     stored = memory.add_conversation(turns, take_session(turns) if session is None else session)
     print_value(as_json, [memory_dict(r) for r in stored], f"{len(stored):,} turns stored in conversation {stored[0].session}.")
 

@@ -132,7 +132,7 @@ def unpin(memory: Memory, slot: str, context: str | None, as_json: bool) -> None
 
 @anchors_group.command("export", epilog=example("rlm anchors export anchors.json"))
 @click.argument("path", type=click.Path(path_type=Path, allow_dash=True))
-@with_memory()
+@with_memory(held=True)
 def export_(memory: Memory, path: Path, as_json: bool) -> None:
     "Write the anchors to the file PATH; - for standard output."
     write_export(path, [anchors_line(memory.anchors)])
@@ -208,7 +208,7 @@ def show_links(memory: Memory, id: str, radius: int, beam: int, plot: Path | Non
 
 @graph_group.command("export", epilog=example("rlm graph export graph.jsonl"))
 @click.argument("path", type=click.Path(path_type=Path, allow_dash=True))
-@with_memory()
+@with_memory(held=True)
 def export_links(memory: Memory, path: Path, as_json: bool) -> None:
     "Write the links that the graph has made to the file PATH, as JSON Lines; - for standard output."
     count = write_export(path, graph_lines(memory.graph)) - 2  # the first line says what follows, the last how much

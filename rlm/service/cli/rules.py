@@ -32,10 +32,11 @@ def rules_group() -> None:
 
 
 def with_rules(makes: bool = False,  # may the command make a store that is not there yet?
+               held: bool = False,   # must the store hold something of a namespace that is named?
                ) -> Callable[[Callable[..., None]], Any]:
     "Add the options that name a store, and pass the command its `RuleStore` as the first argument."
     def decorate(command: Callable[..., None]) -> Any:
-        @with_memory(makes)
+        @with_memory(makes, held=held)
         @wraps(command)
         def run(memory: Memory, *args: Any, **kwargs: Any) -> None:
             command(RuleStore.within(memory), *args, **kwargs)
@@ -314,7 +315,7 @@ def is_table(path: Path,        # the file of an import or export
                                               "rlm rules export - --format csv", "rlm rules export mine.jsonl --json"))
 @click.argument("path", type=click.Path(path_type=Path, allow_dash=True))
 @format_option
-@with_rules()
+@with_rules(held=True)
 def export_(rules: RuleStore, path: Path, form: str | None, as_json: bool) -> None:
     """Write all rules to PATH, a line of JSON each; - for standard output. A decision table in CSV has the rules with a formal side,
     without their counts."""

@@ -45,7 +45,7 @@ def import_command(memory: Memory, source: str, as_json: bool) -> None:
 @click.argument("target", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
 @click.option("--for", "ontology", help="The ontology that the pack is for. Default: for any.")
 @click.option("--learned", is_flag=True, help="Leave out what comes with rlm.")
-@with_memory()
+@with_memory(held=True)
 def export_command(memory: Memory, target: Path, ontology: str | None, learned: bool, as_json: bool) -> None:
     "Write the strategies that pass the gates to TARGET, a pack named like the file; - for standard output, and the pack mine_v1."
     from rlm.agent.memory.packs import export_pack, is_shipped, mark_exported
