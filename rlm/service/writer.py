@@ -156,6 +156,9 @@ def read_placement(slot: str,  # A, B, C or 'auto'
     return slot if slot == "auto" else read_slot(slot), read_policy(policy)
 
 # %% ../../nbs/90_service/04_writer.ipynb #2d75c062
+_COUNTED = {"success": "argument helped", "failure": "argument failed", "access": "argument used"}  # as `feedback` has them
+
+
 class MemoryWriter:
     "Stores and changes the memories of one namespace."
 
@@ -454,8 +457,7 @@ class MemoryWriter:
         if asked is not None:  # it is stored like any text
             asked = guarded({"text": asked}, self.secrets)["text"]
         amounts = {"success": success, "failure": failure, "access": access}
-        names = {"success": "argument helped", "failure": "argument failed", "access": "argument used"}  # as `feedback` has them
-        checked, known = {name: read_count(n, names[name], least) for name, n in amounts.items()}, self.reader.known_id(id)
+        checked, known = {name: read_count(n, _COUNTED[name], least) for name, n in amounts.items()}, self.reader.known_id(id)
         if any(r.kind == "rule" for r in self.storage.get([known], self.namespace)):
             from rlm.rules.lifecycle import RuleLifecycle  # here, so that only stores with rules load it
             RuleLifecycle(self.storage, self.ctx.settings, self.ctx.clock).update_usage(
