@@ -68,14 +68,6 @@ class MetadataTable:
         "Return a column, a value for each document id."
         return self.columns[name].values
 
-    def speaker_id(self,
-                   name: str | None,  # name as it was written
-                   ) -> int:          # -1 without a name
-        "Return the id of a speaker; a new name gets the next one."
-        if name is None:
-            return -1
-        return self.speakers.setdefault(name.casefold(), len(self.speakers))
-
     def label_mask(self,
                    what: str,              # column, one of `LABELS`
                    names: Sequence[str],   # accepted names
@@ -128,7 +120,8 @@ class MetadataTable:
     def _row(self, e: IndexDocument) -> tuple[Any, ...]:
         words, text = len(e.columns.get("text", ())), compose_hangul(e.text)  # composed as questions are
         return (e.seq, e.recalled, e.valid_to.timestamp() if e.valid_to else math.inf,
-                -1 if e.session is None else self.sessions.setdefault(e.session, len(self.sessions)), self.speaker_id(e.speaker),
+                -1 if e.session is None else self.sessions.setdefault(e.session, len(self.sessions)),
+                -1 if e.speaker is None else self.speakers.setdefault(e.speaker.casefold(), len(self.speakers)),
                 (e.role or "user").casefold() == "user", int(e.valid_from.timestamp()), min(math.log1p(words), LENGTH_CAP),
                 told_types(text), tells_change(text), question_form(text), dominant_script(text), *self._names(e),
                 microseconds(e.updated_at))

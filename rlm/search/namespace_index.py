@@ -153,7 +153,7 @@ class NamespaceIndex:
 
     def _replace(self, lexical: LexicalIndex, metadata: MetadataTable) -> None:
         self.lexical, self.metadata = lexical, metadata
-        self.scorer.replace_index(metadata, lexical)
+        self.scorer.metadata, self.scorer.lexical = metadata, lexical
         self.doc_id_epoch += 1
 
     def load(self,

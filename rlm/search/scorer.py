@@ -194,13 +194,6 @@ class Scorer:
         self._session_buffer = np.zeros(0, np.float32)
         self.has_vectors = False  # whether memories have vectors; `NamespaceIndex` says so
 
-    def replace_index(self,
-                      metadata: MetadataTable,  # metadata of the memories
-                      lexical: LexicalIndex,    # their words
-                      ) -> None:
-        "Score the memories of another index from now on."
-        self.metadata, self.lexical = metadata, lexical
-
     @property
     def trained_on(self) -> str:
         "Return what a learned ranker was trained on; empty for `ScoreWeights`."

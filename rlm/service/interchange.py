@@ -77,16 +77,6 @@ def links_of(memory: Memory,                # an open store
     return found
 
 
-def pam_relation(source: str,             # id of the memory that a link starts from
-                 number: int,             # place of the link among those of its memory
-                 link: Mapping[str, Any], # target, relation, weight
-                 now: str,                # moment of the export
-                 ) -> dict[str, Any]:
-    "Return a link as Portable AI Memory has it, with the relation that is nearest to its own."
-    kind = link["relation"] if link["relation"] in PAM_RELATIONS else "related_to"
-    return {"id": f"{source}-{number}", "from": source, "to": link["target"], "type": kind, "confidence": link["weight"], "created_at": now}
-
-
 def pam_lines(memory: Memory,  # an open store
               ) -> Generator[str, None, None]:
     "Yield a namespace as one document of Portable AI Memory 1.0, a memory a line, all of one moment."
@@ -100,7 +90,9 @@ def pam_lines(memory: Memory,  # an open store
             links = links_of(memory, records)
             for record in records:
                 one, ids = pam_memory(record, links.get(record.id, [])), ids | {record.id}
-                relations += [pam_relation(record.id, n, link, now) for n, link in enumerate(links.get(record.id, []))]
+                relations += [{"id": f"{record.id}-{n}", "from": record.id, "to": link["target"],
+                               "type": link["relation"] if link["relation"] in PAM_RELATIONS else "related_to",  # the nearest to its own
+                               "confidence": link["weight"], "created_at": now} for n, link in enumerate(links.get(record.id, []))]
                 if record.session is not None:
                     talk = talks.setdefault(record.session, {"id": record.session, "platform": platform_of(record), "message_count": 0,
                                                              "temporal": {"created_at": to_iso(record.valid_from)}})

@@ -4,12 +4,21 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from rlm.service.http.schemas import AnchorBody, RecallBody, RequestModel, SearchBody, WriteBody, error_location
+from rlm.service.http.schemas import (
+    AnchorBody,
+    RecallBody,
+    RequestModel,
+    SearchBody,
+    WriteBody,
+    error_location,
+    one_count,
+)
 
 
 def test_what_is_given_is_read() -> None:
-    assert SearchBody(query="tea", top_k=3).count() == 3 and SearchBody(query="tea").filters.given() == {}
-    assert RecallBody(query="tea", k=2, top_k=2).count() == 2 and RecallBody(query="tea").count() is None
+    one, same = SearchBody(query="tea", top_k=3), RecallBody(query="tea", k=2, top_k=2)
+    assert one_count(one.k, one.top_k) == 3 and SearchBody(query="tea").filters.given() == {}
+    assert one_count(same.k, same.top_k) == 2 and one_count(None, None) is None
     read = SearchBody.model_validate_json('{"q": "차", "filters": {"tags": ["a"], "since": "2026-01-01"}}')
     assert read.filters.given() == {"since": "2026-01-01", "tags": ["a"], "match": "all"}
     assert WriteBody(text="x", tags=["a"]).fields() == {"tags": ["a"]}

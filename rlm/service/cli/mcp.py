@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -76,16 +76,6 @@ class ServerEntry:
                 ) -> dict[str, Any]:
         "Return the entry as this client has it."
         return ({"type": "stdio"} if client in TYPED else {}) | {"command": self.command, "args": list(self.args)}
-
-
-def server_entry(name: str,               # name under which the client shows it
-                 store: str,              # the store, as it is found from another folder
-                 namespace: str | None,   # the partition; None: the setting
-                 more: Sequence[str] = (),  # further arguments
-                 ) -> ServerEntry:
-    "Return the entry that serves a store."
-    inside = ("-n", namespace) if namespace is not None else ()
-    return ServerEntry(name, program(), ("mcp", "--db", store, *inside, *more))
 
 
 def read_config(path: Path,  # a client's file
@@ -182,7 +172,8 @@ def install(client: str, write: bool, name: str, read_only: bool, db: Path | Non
     "Print what goes into a program's configuration so that it starts the server; with --write, put it there."
     settings, more = load_settings(config, db_path=db, namespace=namespace), [] if config is None else ["--config", str(config.absolute())]
     inside = settings.namespace if settings.sources.get("namespace") == "argument" else None
-    entry = server_entry(name, store_from_anywhere(settings.db_path), inside, [*more, *(["--read-only"] if read_only else [])])
+    where = ["mcp", "--db", store_from_anywhere(settings.db_path), *(["-n", inside] if inside is not None else [])]
+    entry = ServerEntry(name, program(), (*where, *more, *(["--read-only"] if read_only else [])))
     path = config_path(client, Path.cwd())
     if find_spec("mcp") is None:
         click.echo("The server needs the package mcp, which is not installed here: pip install 'rlm[mcp]'", err=True)

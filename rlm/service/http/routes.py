@@ -6,7 +6,6 @@ be shown every conversation and take it for one.
 """
 
 import time
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Response
@@ -20,7 +19,8 @@ from rlm.service.results import SearchResults
 from .errors import HttpProblem
 from .pages import content_security_policy, read_page
 from .routing import Call, Name, QuotedId, Routes, Service, json_response, require_right
-from .schemas import WITHOUT_TOKEN, AnchorBody, Label, RecallBody, SearchBody, Slot, Time, answers, json_schema, problem_responses
+from .schemas import (WITHOUT_TOKEN, AnchorBody, Label, RecallBody, SearchBody, Slot, Time, answers, json_schema, one_count,
+                      problem_responses)
 from .tokens import Token
 
 MAX_NODES = 120  # memories in a picture of a neighbourhood
@@ -49,15 +49,6 @@ def _waiting(hits: SearchResults) -> dict[str, int]:
     return {"waiting": hits.waiting} if hits.waiting else {}
 
 
-def recall_response(recalled: Mapping[str, Any],  # result of `Memory.intelligent_search`
-                    namespace: str,               # the partition that was searched
-                    ) -> dict[str, Any]:
-    "Return the result of a recall as `RecallOut`."
-    hits: SearchResults = recalled["results"]
-    return {"query": hits.query, "namespace": namespace, "ranked_by": hits.ranked_by, **recalled, "results": hit_dicts(hits),
-            **_waiting(hits)}
-
-
 def layer_of(hits: SearchResults,  # result of a search
              ) -> str:
     "Return what answered: the layer of the first hit, or the source of all."
@@ -71,7 +62,7 @@ def search_memories(call: Call, body: SearchBody) -> Any:
         raise HttpProblem(403, "A search near an anchor may move it, and this token does not have the right to write.", "Leave out slot.")
     with call.service.tracer.span("memory.search", slot=body.slot or "") as span:
         begun = time.perf_counter()
-        hits = call.memory.search(body.query, body.count(), slot=body.slot, radius=body.radius, fallback=body.fallback,
+        hits = call.memory.search(body.query, one_count(body.k, body.top_k), slot=body.slot, radius=body.radius, fallback=body.fallback,
                                   context=body.context, min_score=body.min_score, **body.filters.given())
         seconds = time.perf_counter() - begun
         call.memory.searcher.record(hits, "rest", call.caller.id)
@@ -86,12 +77,14 @@ def recall(call: Call, body: RecallBody) -> Any:
     "The memories that answer a question best, from what is in mind if that is enough. It moves attention: it takes the right to write."
     with call.service.tracer.span("memory.recall") as span:
         begun = time.perf_counter()
-        recalled = call.memory.intelligent_search(body.query, k=body.count(), **body.filters.given())
-        call.memory.searcher.record(recalled["results"], "rest", call.caller.id)
+        recalled = call.memory.intelligent_search(body.query, k=one_count(body.k, body.top_k), **body.filters.given())
+        hits: SearchResults = recalled["results"]
+        call.memory.searcher.record(hits, "rest", call.caller.id)
         if span is not None:
             span.set_attributes({"rlm.hits": recalled["result_count"], "rlm.layer": recalled["source"]})
-    call.service.metrics.count_search(layer_of(recalled["results"]), time.perf_counter() - begun)
-    return recall_response(recalled, call.caller.namespace)
+    call.service.metrics.count_search(layer_of(hits), time.perf_counter() - begun)
+    return {"query": hits.query, "namespace": call.caller.namespace, "ranked_by": hits.ranked_by, **recalled, "results": hit_dicts(hits),
+            **_waiting(hits)}
 
 
 def neighbourhood(memory: Memory,  # open namespace

@@ -137,10 +137,6 @@ class RecallBody(RequestModel):
         one_count(self.k, self.top_k)
         return self
 
-    def count(self) -> int | None:
-        "Return the number of results; None: the setting search_k."
-        return one_count(self.k, self.top_k)
-
 
 CONTEXT: Any = about("With a slot: a conversation that has anchors of its own; without it, those of the namespace", "chat-7", default=None)
 
@@ -164,10 +160,6 @@ class SearchBody(RequestModel):
         if self.slot is None and (self.radius is not None or not self.fallback or self.context is not None):
             raise ValueError("radius, context and fallback are about a slot, and there is none")
         return self
-
-    def count(self) -> int | None:
-        "Return the number of results; None: the setting search_k."
-        return one_count(self.k, self.top_k)
 
 
 class ExplainBody(RequestModel):
