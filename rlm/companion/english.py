@@ -470,9 +470,14 @@ def _by_grammar(subject: str, p: Predicate) -> Statement | None:
     if m and len(m["r"].split()) <= 5 and len(m["s"].split()) <= 8:
         relation, known = relation_of(m["r"], False, rest)
         one = known or (_is_named(m["r"], rest) and not (of is None and g.several.fullmatch(relation)))
+        one = one and not (cop[0].startswith("was") and _MEASURED_THEN.search(rest))
         return stated(m["s"], relation, rest, not many and one)
     definite = _THE.match(subject) is not None or _PRICE.match(subject) is not None
     return stated(subject, "is", rest, definite and not many and _is_named(subject, rest))
+
+
+_MEASURED_THEN = LazyPattern(  # *150 over 95 on 3 November*
+    r" (?:on|in|at) (?:the )?(?:\d|[A-Z][a-z]{2,} \d|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)")
 
 
 def _is_named(noun: str, value: str) -> bool:

@@ -470,6 +470,7 @@ def _is_topic(names: tuple[str, ...], clause: str) -> bool:
                for words in before for end in (words, words.removesuffix("께서")))
 
 
+_MEASURED_THEN = LazyPattern(r"(?:\d+년 ?)?\d+월 ?\d+일에(?:는)? .*[였었]$")  # `11월 3일에 150에 95였다`
 _OF_LIFE = LazyPattern("이사|결혼|이혼|이직|취직|취업|입사|퇴사|그만뒀|그만두|졸업|입학|유학|입대|제대|은퇴|승진")
 
 
@@ -532,6 +533,7 @@ def statements_about(sentence: str,           # one sentence of several
             instead, t = (m["x"],), Topic(t.subject, t.relation, t.predicate[m.end():])
         if t.relation and (value := named_value(t.relation, t.predicate)):
             relation, single = relation_of(t.relation)
+            single = single and not _MEASURED_THEN.match(value)
             if relation == "name":
                 value = _FURTHER.split(value)[0]
             out.append(Statement(t.subject, relation, value, single, ended=bool(p["past"].search(clause)), instead_of=instead))

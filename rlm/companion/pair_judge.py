@@ -115,8 +115,13 @@ def told_by_grammar(old: str,  # words of the older memory
                     new: str,  # words of the newer one
                     ) -> bool:
     """Return whether the grammar reads facts about others in both, and the newer is about something else, so that it decides: *The capital
-    of Peru is Lima* ends no other capital, and *Mum called off the wedding* may end *Mum and Gerald are engaged*."""
+    of Peru is Lima* ends no other capital, and *Mum called off the wedding* may end *Mum and Gerald are engaged*. So it does where
+    both tell the same of two that are the user's: the schools of an elder and a younger daughter."""
     a, b = text_cues(old), text_cues(new)
+    if len(mine := [{s.key for s in t.facts if s.key[0].split("'s ")[0] == "user"} for t in (a, b) if t.facts]) == 2:
+        subjects, relations = ([{key[part] for key in keys} for keys in mine] for part in (0, 1))
+        if relations[0] & relations[1] and subjects[0].isdisjoint(subjects[1]):
+            return True
     if not all(t.facts and all(s.key[0].split("'s ")[0] not in ("", "user") for s in t.facts) for t in (a, b)):
         return False
     had, named = ([frozenset(tokens(s.key[0])) for s in t.facts] for t in (a, b))

@@ -21,6 +21,10 @@ UPDATES = [("My brother lives in Cardiff.", "Owen's got himself a houseboat in B
 APART = [("I live in Leeds.", "My sister just bought a place in Hull.", "Where do I live?"),
          ("우리 집 고양이 이름은 두부야.", "강아지 데려왔어! 이름은 콩이", "고양이 이름 뭐야?"),
          ("We live in Bath.", "If I win the lottery we're off to a villa in Crete.", "Where do we live?")]
+HELD = [("Rafa's blood pressure was 150 over 95 on 3 November.", "Rafa's blood pressure was 130 over 85 on 20 November."),
+        ("내 목표는 10kg 감량이다.", "내 목표는 영어 회화 자격증 취득이다."), ("My goal is better sleep.", "My goal is a marathon in May."),
+        ("큰딸은 서울대에 다녀요.", "작은딸은 이제 연세대에 다녀요."),
+        ("라파의 혈압은 11월 3일에 150에 95였다.", "라파의 혈압은 11월 20일에 130에 85였다.")]
 
 EVERYDAY = {  # memories that do not contradict, and a question about each
     "en": [
@@ -119,6 +123,12 @@ def test_a_change_of_another_attribute_ends_nothing(memory: Memory, old: str, ne
     first, _ = told(memory, old, new)
     found = {hit.id: hit.relevance for hit in memory.search(question)}
     assert memory.get(first).valid_to is None and found[first] == max(found.values())
+
+
+@pytest.mark.parametrize(("old", "new"), HELD)
+def test_another_goal_child_or_day_ends_nothing(memory: Memory, old: str, new: str) -> None:
+    first, _ = told(memory, old, new)
+    assert memory.get(first).valid_to is None
 
 
 def test_a_maybe_is_ranked_after_the_newer_memory_and_says_so_but_not_for_the_past(memory: Memory) -> None:
