@@ -22,7 +22,7 @@ def answered(ontology: str, texts: list[str]) -> list[RunResult]:
     backend = SQLiteStrategyStore(SQLStorage(SQLiteDatabase(":memory:")))
     ensure_packs(backend, ontology)
     setting = setting_for(open_model("habit", load_settings(db_path=":memory:")), None, False, None, {})
-    with setup_ontology_context(ontology_path(ontology) or ontology) as context:
+    with setup_ontology_context(ontology if ontology.endswith(".ttl") else ontology_path(ontology) or ontology) as context:
         return [RunResult(rlm_run_with_memory(Task(text), backend, setting, context)) for text in texts]
 
 
@@ -68,7 +68,7 @@ def test_a_word_that_narrows_the_question_and_that_nothing_covers_leaves_no_answ
 @pytest.mark.parametrize(("ontology", "asked"), [
     ("market", ["InStock은 어떤 클래스의 값이야?"]),
     ("seedling", ["Which terms are defined with part of?"]),
-    ("clinic", ["Is the flu a viral disease?", "당뇨병 환자는 몇 명이에요?", "독감 환자의 하위 클래스는?"])])
+    ("clinic", ["당뇨병 환자는 몇 명이에요?", "독감 환자의 하위 클래스는?"])])
 def test_what_looks_like_another_question_leaves_no_answer(ontology: str, asked: list[str]) -> None:
     for text, found in zip(asked, answered(ontology, asked), strict=True):
         assert found.abstained, (text, found.answer)
@@ -129,7 +129,7 @@ def test_what_nothing_accounts_for_is_refused_in_its_language() -> None:
                  "Does an overdue loan have a due date?": True, "대출에 반납 예정일이 있어?": True, "Does a magazine have an ISBN?": None,
                  "Does every loan have a due date?": None, "Which event has a due date?": {"Loan"}, "Which loans have a due date?": None,
                  "이 온톨로지의 네임스페이스는 뭐야?": "https://data.citylib.example/ns/library#"}),
-    ("time", {"Which property gives the start of an interval?": None}),
+    ("clinic", {"Is the flu a viral disease?": True}), ("time", {"Which property gives the start of an interval?": None}),
     ("sosa", {"Which properties point to a Result?": {"hasResult"}}),
     ("skos", {"What is a top concept?": None, "What is a concept?": "unit of meaning", "How do I say two concepts mean the same?": None}),
     ("ssn", {"What is the range of hasProperty, and its inverse?": "range: none stated; inverse: ssn:isPropertyOf",
@@ -182,6 +182,34 @@ def test_a_question_in_two_steps_or_of_two_terms_is_not_answered_by_half(ontolog
             assert result.abstained, (question, result.answer)
         else:
             assert found == wanted or (isinstance(wanted, str) and wanted in str(found)), (question, found)
+
+
+MUSIC = """@prefix : <https://e.org/m#> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . <https://e.org/m> a owl:Ontology .
+:Person a owl:Class ; rdfs:label "person"@en, "사람"@ko . :Instrument a owl:Class ; rdfs:label "instrument"@en ; owl:disjointWith :Person .
+:Harp a owl:Class ; rdfs:subClassOf :Instrument ; rdfs:label "harp"@en . :Reed a owl:Class ; rdfs:label "reed"@en .
+:plays a owl:ObjectProperty ; rdfs:label "plays"@en . :hasPart a owl:ObjectProperty ; rdfs:label "has part"@en .
+:Musician a owl:Class ; rdfs:label "musician"@en, "연주자"@ko ; owl:equivalentClass [ a owl:Class ; owl:intersectionOf (
+  :Person [ a owl:Restriction ; owl:onProperty :plays ; owl:someValuesFrom :Instrument ] ) ] .
+:ReedPipe a owl:Class ; rdfs:label "reed pipe"@en ; owl:equivalentClass [ a owl:Class ; owl:intersectionOf (
+  :Instrument [ a owl:Restriction ; owl:onProperty :hasPart ; owl:someValuesFrom :Reed ] ) ] .
+:Oboe a owl:Class ; rdfs:label "oboe"@en ; rdfs:subClassOf :Instrument ,
+  [ a owl:Restriction ; owl:onProperty :hasPart ; owl:someValuesFrom :Reed ] .
+:owns a owl:ObjectProperty ; rdfs:label "owns"@en ; rdfs:domain :Collector . :Collector a owl:Class ; rdfs:label "collector"@en .
+:h1 a :Harp ; rdfs:label "Goldie"@en . :ann a :Person ; rdfs:label "Ann"@en ; :plays :h1 ; :owns :h1 .
+:bob a :Person ; rdfs:label "Bob"@en . :cy a :Musician, :Collector ; rdfs:label "Cy"@en .
+"""
+
+
+def test_a_definition_makes_members_and_what_it_does_not_show_is_not_denied(tmp_path: Path) -> None:
+    (tmp_path / "m.ttl").write_text(MUSIC, "utf-8")
+    said = {"Is Ann a musician?": True, "Is Cy a musician?": True, "Is Bob a musician?": None, "Ann은 연주자인가요?": True,
+            "Is Goldie a person?": False, "Who are the musicians?": ["m:ann", "m:cy"], "How many musicians are there?": 2,
+            "Is Ann a collector?": True, "Is Bob a collector?": None, "Who are the collectors?": ["m:ann", "m:cy"],
+            "Is an oboe a reed pipe?": True, "Is a harp a reed pipe?": None,
+            "What are the subclasses of reed pipe?": ["m:Oboe"], "Which instruments are not reed pipes?": None}
+    for result, (question, wanted) in zip(answered(str(tmp_path / "m.ttl"), list(said)), said.items(), strict=True):
+        assert result.abstained if wanted is None else result["value"] == wanted, (question, result.answer)
 
 
 def test_the_sets_are_two_halves() -> None:

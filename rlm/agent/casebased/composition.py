@@ -194,6 +194,8 @@ def _checks(found: _TermSet) -> dict[str, str]:
         checks[f"find_terms({_call(found)}, asserted=True)[\"total\"] == len(items)"] = TWO
     if "exclude" in found.arguments:
         checks[f"find_terms({_call(found, 'exclude')})[\"total\"] > len(items)"] = ""
+        checks[f"not any(\" some \" in f[\"value\"] for t in {found.arguments['exclude']!r} "
+               "for f in describe_entity(t, fact=\"equivalent class\")[\"items\"])"] = ""  # what is left may meet its definition
     return checks
 
 
@@ -221,7 +223,7 @@ def compose(names: QuestionEntities,  # terms that the question names
     code = _CODE.format(arguments=_call(found))
     said = "FINAL(len(items))" if form == "number" else "FINAL([i[\"iri\"] for i in items])"
     for condition, otherwise in _checks(found).items():
-        said = f"{said} if {condition} else {otherwise!r}"
+        said = f"({said}) if {condition} else {otherwise!r}"
     return f"{code}{said}\n"
 
 
@@ -637,8 +639,16 @@ if kind in ("a is a b", "same"):
 elif not [f for f in describe_entity({b!r}, fact="equivalent class")["items"] if " " in f["value"]]:
     FINAL(False)
 """
-_INSTANCE_CODE = """kinds = [f["value"] for f in describe_entity({a!r}, fact="type")["items"]]
-FINAL(any(k == {b!r} or relate(k, {b!r})["is_a"] == "a is a b" for k in kinds))
+_INSTANCE_CODE = """items, more = [], True
+while more:
+    view = instances({b!r}, offset=len(items))
+    items += [i["iri"] for i in view["items"]]
+    more = view["truncated"] and len(view["items"]) > 0
+kinds = [f["value"] for f in describe_entity({a!r}, fact="type")["items"] if not f["value"].startswith("owl:")]
+if {a!r} in items:
+    FINAL(True)
+elif "open" not in view or any(relate(k, {b!r})["disjoint"] for k in kinds):
+    FINAL(False)
 """
 
 

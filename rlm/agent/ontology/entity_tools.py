@@ -87,12 +87,14 @@ class EntityTools:
                   limit: int = 100,        # items at most
                   offset: int = 0,         # items before this page
                   ) -> Page:
-        "Individuals of a class and, unless inherited=False, of its subclasses."
+        "Individuals of a class and, unless inherited=False, of its subclasses; open: definitions or properties may make more."
         o, iri = self.ontology, self.ontology.resolve(term, prefer="class")
         classes = [iri, *(self.index.hierarchies.classes.descendants(iri) if inherited else ())]
-        found = sorted({s for c in classes for s in o.graph.subjects(c, RDF + "type") if is_iri(s)})
-        tail = "" if inherited else ", inherited=False"
-        return page(found, o.item, f"instances({o.curie(iri)!r}{tail}", {**o.item(iri), "inherited": inherited}, offset, limit)
+        shown = self.index.hierarchies.members.get(iri, set()) if inherited else set()
+        found = sorted(shown | {s for c in classes for s in o.graph.subjects(c, RDF + "type") if is_iri(s)})
+        tail, head = "" if inherited else ", inherited=False", {**o.item(iri), "inherited": inherited}
+        head |= {"open": True} if self.index.hierarchies.is_open(iri) else {}
+        return page(found, o.item, f"instances({o.curie(iri)!r}{tail}", head, offset, limit)
 
     def check_iris(self,
                    iris: Sequence[str],  # names to check

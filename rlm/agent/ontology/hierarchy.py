@@ -6,11 +6,11 @@
 __all__ = ['KEPT', 'Edges', 'components', 'Hierarchy']
 
 # %% ../../../nbs/60_ontology/07_hierarchy.ipynb #de2caff1
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from heapq import heappop, heappush
 
-from .graph import RDFS, SKOS, TripleStore, is_iri
+from .graph import OWL, RDF, RDFS, SKOS, Term, TripleStore, is_iri
 from .vocabulary import ClassDefinitions, TermKinds
 
 # %% ../../../nbs/60_ontology/07_hierarchy.ipynb #51d4e102
@@ -200,6 +200,54 @@ class Hierarchy:
         return f"<hierarchy of {len(self.nodes):,} terms, {len(self.roots):,} roots>"
 
 # %% ../../../nbs/60_ontology/07_hierarchy.ipynb #8da81ccc
+_Values = Mapping[str, Iterable[tuple[str, Term]]]  # thing → its values: property, and what it leads to
+
+
+def _listed(graph: TripleStore, node: str, what: str) -> list[Term]:
+    return [m for head in graph.resources(node, OWL + what) for m in graph.list_members(head)]
+
+
+def _meets(graph: TripleStore, node: Term, thing: Term, known: Mapping[Term, set[str]], values: _Values,
+           below: Callable[[str], Iterable[str]]) -> bool:
+    "Tell whether a thing is shown to meet a class expression; what is no class, intersection, union or value is never shown."
+    if not isinstance(node, str):
+        return False
+    if node == OWL + "Thing" or node in known.get(thing, ()):
+        return True
+    def met(part: Term, by: Term = thing) -> bool:
+        return _meets(graph, part, by, known, values, below)
+    if parts := _listed(graph, node, "intersectionOf"):
+        return all(map(met, parts))
+    if any(map(met, _listed(graph, node, "unionOf"))) or thing in _listed(graph, node, "oneOf"):
+        return True
+    props = {q for p in graph.resources(node, OWL + "onProperty") for q in below(p)}
+    reached = [v for p, v in values.get(str(thing), ()) if p in props]
+    wanted = graph.objects(node, OWL + "hasValue")
+    return any(v in wanted for v in reached) or any(met(f, v) for f in graph.resources(node, OWL + "someValuesFrom") for v in reached)
+
+
+def _close_memberships(graph: TripleStore, known: dict[Term, set[str]], values: _Values, classes: Hierarchy,
+                       properties: Hierarchy) -> list[tuple[str, str]]:
+    "Add to what things are known to be, all above included, the classes whose definitions they are shown to meet; list what was added."
+    pairs = {(c, n) for c, n in graph.pairs(OWL + "equivalentClass") if is_iri(c) and isinstance(n, str) and not is_iri(n)}
+    defined = sorted(pairs | {(c, c) for c, _ in graph.pairs(OWL + "intersectionOf") if is_iri(c)})
+    unions = {node: _listed(graph, node, "unionOf") for _, node in defined}  # of named classes: in the hierarchy already
+    defined = [(c, node) for c, node in defined if not unions[node] or not all(isinstance(m, str) and is_iri(m) for m in unions[node])]
+    needs = {(c, node): {m for m in _listed(graph, node, "intersectionOf") if isinstance(m, str) and is_iri(m)} for c, node in defined}
+    found, more = list[tuple[str, str]](), bool(defined)
+    def below(prop: str) -> Iterable[str]:
+        return {prop, *properties.descendants(prop)}
+    while more:
+        more = False
+        for thing in [t for t in known if isinstance(t, str)]:
+            for c in [c for c, node in defined if c not in known[thing] and needs[c, node] <= known[thing]
+                      and _meets(graph, node, thing, known, values, below)]:
+                known[thing] |= {c, *classes.ancestors(c)}
+                found.append((thing, c))
+                more = True
+    return found
+
+
 class Hierarchies:
     "The three hierarchies of an ontology: classes, properties, concepts."
 
@@ -212,11 +260,58 @@ class Hierarchies:
 
         stated, defined = Hierarchy(pairs(RDFS + "subClassOf"), kinds.classes), ClassDefinitions(graph).pairs()
         self.defined = frozenset((a, b) for a, b in defined if b not in stated.ancestors(a))  # narrower, broader: by definition alone
-        self.classes = Hierarchy(pairs(RDFS + "subClassOf") + sorted(self.defined), kinds.classes) if self.defined else stated
+        self.graph, self._names = graph, frozenset(kinds.classes)
         self.properties = Hierarchy(pairs(RDFS + "subPropertyOf"), kinds.properties)
+        self.classes = Hierarchy(pairs(RDFS + "subClassOf") + sorted(self.defined), kinds.classes) if self.defined else stated
+        if shown := self._shown(kinds.classes):
+            self.defined |= shown
+            self.classes = Hierarchy(pairs(RDFS + "subClassOf") + sorted(self.defined), kinds.classes)
         broader = pairs(SKOS + "broader") + pairs(SKOS + "broaderTransitive") + pairs(SKOS + "broadMatch")
         narrower = pairs(SKOS + "narrower") + pairs(SKOS + "narrowerTransitive") + pairs(SKOS + "narrowMatch")
         self.concepts = Hierarchy(broader + [(b, a) for a, b in narrower], kinds.by_kind["concept"])
+
+    def _shown(self, classes: Iterable[str]) -> frozenset[tuple[str, str]]:
+        "The pairs of classes whose conditions meet the other's definition, where no class between them does."
+        t, parts, above = self.graph, ClassDefinitions(self.graph).parts, self.classes.ancestors
+        own = {c: [(p, f) for node in parts(c) for p in t.resources(node, OWL + "onProperty")
+                   for f in t.objects(node, OWL + "someValuesFrom", OWL + "hasValue") if not isinstance(f, str) or is_iri(f)]
+               for c in classes}
+        values = {c: [v for up in (c, *above(c)) for v in own.get(up, ())] for c in own}
+        found = set(_close_memberships(t, {c: {c, *above(c)} for c in own}, values, self.classes, self.properties))
+        return frozenset((a, b) for a, b in found if not any((up, b) in found for up in above(a)))
+
+    @cached_property
+    def members(self) -> dict[str, set[str]]:
+        "class → individuals that are in it by statements, by domains and ranges, or by a definition that they are shown to meet."
+        t, known, values = self.graph, dict[Term, set[str]](), dict[str, list[tuple[str, Term]]]()
+        for s, c in t.pairs(RDF + "type"):
+            if is_iri(s) and isinstance(c, str) and c in self._names:
+                known.setdefault(s, set()).update((c, *self.classes.ancestors(c)))
+        ends: list[tuple[str, Term, Term]] = [(p, s, o) for p in self.properties.nodes for s, o in t.pairs(p) if s in known]
+        inverses = {p: (*t.resources(p, OWL + "inverseOf"), *t.subjects(p, OWL + "inverseOf")) for p in {p for p, _, _ in ends}}
+        turned: list[tuple[str, Term, Term]] = [(q, o, s) for p, s, o in ends for q in inverses[p] if o in known]
+        for p, subject, value in ends + turned:
+            values.setdefault(str(subject), []).append((p, value))
+            for q in (p, *self.properties.ancestors(p)):
+                for thing, end in ((subject, "domain"), (value, "range")):
+                    for c in t.resources(q, RDFS + end) if thing in known else ():
+                        known[thing].update({c, *self.classes.ancestors(c)} if is_iri(c) else ())
+        _close_memberships(t, known, values, self.classes, self.properties)
+        found: dict[str, set[str]] = {}
+        for thing, classes in known.items():
+            for c in classes:
+                found.setdefault(c, set()).add(str(thing))
+        return found
+
+    def is_open(self,
+                iri: str,  # a class
+                ) -> bool:
+        "Tell whether something may be in a class without being said to: it, or one below it, is defined, or an end of a property."
+        t = self.graph
+        def grows(c: str) -> bool:
+            blank = any(not is_iri(n) for n in t.resources(c, OWL + "equivalentClass")) or bool(t.resources(c, OWL + "intersectionOf"))
+            return blank or bool(t.subjects(c, RDFS + "domain", RDFS + "range"))
+        return any(map(grows, (iri, *self.classes.descendants(iri))))
 
     @property
     def roots(self) -> tuple[str, ...]:

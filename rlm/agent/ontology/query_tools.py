@@ -355,7 +355,8 @@ class TermQueryTools:
         if instance_of:
             iri = o.resolve(check_text(instance_of, "class"), prefer="class")
             classes = [iri] if direct else [iri, *self.index.hierarchies.classes.descendants(iri)]
-            return sorted({s for c in classes for s in o.graph.subjects(c, RDF + "type") if is_iri(s)})
+            shown = set() if direct else self.index.hierarchies.members.get(iri, set())
+            return sorted(shown | {s for c in classes for s in o.graph.subjects(c, RDF + "type") if is_iri(s)})
         if below:
             iri = o.resolve(check_text(below, "term"), prefer="class")
             return sorted(self.index.hierarchies.of(iri)[1].descendants(iri, 1 if direct else None))
