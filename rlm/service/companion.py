@@ -114,6 +114,7 @@ class MemoryAudit:
         lines = [f"Held on {self.when:%Y-%m-%d %H:%M %Z}:", *(f"  {m.id} v{m.version}: {' '.join(m.text.split())}" for m in self.believed)]
         if not self.believed:
             lines.append("  nothing of the kind")
+        lines += [f"    {line}" for line in self.history.past] if self.history else []
         lines.append("Served:" if self.recalls else "Nothing was served up to then, or it is no longer in the log.")
         for recall in self.recalls:
             who = f"{recall.door} {recall.actor}".strip()
@@ -276,18 +277,21 @@ class ConversationReading:
     proposed: tuple[MemoryRecord, ...]  # candidates, in the order in which they were said; a person accepts or rejects them
     passed_over: tuple[tuple[str, str], ...]  # beginning of what was said, and why it was not noted
     model: str | None = None  # language model that read; None: rules did
+    superseded: tuple[tuple[str, str, str], ...] = ()  # id and words of each memory that ended, and the id of the candidate that ended it
 
     def as_dict(self) -> dict[str, Any]:
-        "Return the fields for JSON: each candidate with the facts that it states, and what was passed over, with the reason."
+        "Return the fields for JSON: each candidate with the facts that it states, what has ended, and what was passed over and why."
         def facts(record: MemoryRecord) -> list[dict[str, Any]]:
             return [{"subject": f.subject, "relation": f.relation, "value": f.value} | ({"negated": True} if f.negated or f.ended else {})
                     for f in facts_of(record).facts]
         return {"proposed": [memory_dict(r) | {"facts": facts(r)} for r in self.proposed], "model": self.model,
+                "superseded": [{"id": id, "text": text, "by": by} for id, text, by in self.superseded],
                 "passed_over": [{"words": words, "reason": why} for words, why in self.passed_over]}
 
     def __str__(self) -> str:
         over = (f"- {words}: {why}" if words else f"- {why}" for words, why in self.passed_over)
-        return "\n".join([*(f"+ {r.id} {r.text}" for r in self.proposed), *over])
+        ended = (f"  {by} ends {id}: {text}" for id, text, by in self.superseded)
+        return "\n".join([*(f"+ {r.id} {r.text}" for r in self.proposed), *ended, *over])
 
 
 def unsafe(sentence: str,  # words that are about to be noted
@@ -402,7 +406,8 @@ class _ConversationReader:
                 proposed += made
             if reason:
                 over.append((clip(" ".join(words.split()), 40), reason))
-        return ConversationReading(tuple(proposed), tuple(over), model.name if model else None)
+        superseded = tuple((old.id, old.text, r.id) for r in proposed for old in self.writer.reader.superseded_by(r.id))
+        return ConversationReading(tuple(proposed), tuple(over), model.name if model else None, superseded)
 
     def _by_rules(self, turns: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, str, str, Mapping[str, Any]]]:
         "Yield each sentence with the number of its turn, and why it is not to be noted."
@@ -737,8 +742,8 @@ class Companion:
         past = {} if when is None else {"as_of": moment}
         history = None if id is None else self.reader.history(id := self.reader.known_id(id))
         if history is not None:
-            history = History(tuple(v for v in history.versions if v.updated_at <= moment),
-                              tuple(e for e in history.events if e.at <= moment))
+            history = replace(history, versions=tuple(v for v in history.versions if v.updated_at <= moment),
+                              events=tuple(e for e in history.events if e.at <= moment), past=history.past if when is None else ())
             believed: Sequence[MemoryRecord] = self.storage.get([str(id)], self.namespace, moment if past else None)
         elif query is not None:
             believed = [h.memory for h in self.searcher.search(self.searcher.parse(query, past), most) if _answers(h)]

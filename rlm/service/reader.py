@@ -16,6 +16,7 @@ from typing import Any
 from ..companion.pair_judge import ENDED
 from ..core.clock import parse_time
 from ..core.errors import InvalidInput, NotFound
+from ..core.text import clip
 from .memory_context import MemoryContext
 from .results import History, MemoryPage
 from ..store.filters import Filters
@@ -147,7 +148,15 @@ class MemoryReader:
         if not events:
             raise NotFound(f"Nothing is known of a memory {id!r} in namespace {self.namespace!r}.", "Check the id.")
         by = {str(e.detail["by"]) for e in events if e.detail.get("reason") == "superseded" and "by" in e.detail}
-        return History(tuple(versions), tuple(events), {r.id: r.text for r in self.storage.get(sorted(by), self.namespace)} if by else {})
+        return History(tuple(versions), tuple(events), {r.id: r.text for r in self.storage.get(sorted(by), self.namespace)} if by else {},
+                       self._past(versions[-1]) if versions else ())
+
+    def _past(self, record: MemoryRecord) -> tuple[str, ...]:
+        "Each statement that has ended while its memory stays, since when, and by which memory."
+        facts = self.storage.facts.with_ends([record.seq]).get(record.seq, []) if record.valid_to is None else []
+        by = self.storage.memories.records([n for _, n in facts if n is not None]) if facts else {}
+        return tuple(f"no longer true since {f.valid_to:%Y-%m-%d}: {f.relation} {f.value}".replace(":  ", ": ")
+                     + (f", by {by[n].id}: {clip(by[n].text, 80)}" if n in by else "") for f, n in facts if f.valid_to)
 
     def links(self,
               id: str,  # id of a memory

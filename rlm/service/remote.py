@@ -197,7 +197,8 @@ class RemoteMemory:
         from rlm.service.companion import ConversationReading
         made = self._ask("POST", "/v1/conversations:remember", {"turns": turn_bodies(messages), "use_model": model is not None})
         return ConversationReading(tuple(record_of(r) for r in made["proposed"]),
-                                   tuple((p["words"], p["reason"]) for p in made["passed_over"]), made["model"])
+                                   tuple((p["words"], p["reason"]) for p in made["passed_over"]), made["model"],
+                                   tuple((s["id"], s["text"], s["by"]) for s in made["superseded"]))
 
     def update(self,
                id: str,         # id of a memory

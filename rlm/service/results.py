@@ -398,6 +398,7 @@ class History:
     versions: tuple[MemoryRecord, ...]  # oldest first
     events: tuple[Event, ...]  # oldest first
     texts: Mapping[str, str] = field(default_factory=dict)  # id of a memory that has ended this one → its words
+    past: tuple[str, ...] = ()  # each statement that has ended while the memory stays, since when, and by which memory
 
     def table(self) -> tuple[list[str], list[list[object]]]:
         "Return headers and rows: when, what happened, and the text that was recorded then."
@@ -408,15 +409,16 @@ class History:
 
     def __repr__(self) -> str:
         headers, rows = self.table()
-        return text_table(headers, rows)
+        return "\n".join([text_table(headers, rows), *self.past])
 
     def _repr_html_(self) -> str:
         return html_table(*self.table())
 
     def as_dict(self) -> dict[str, Any]:
-        "Return versions and events for JSON."
+        "Return versions and events for JSON, and the statements that have ended while the memory stays."
         return {"versions": [memory_dict(v) for v in self.versions],
-                "events": [{"at": to_iso(e.at), "kind": e.kind, "detail": dict(e.detail)} for e in self.events]}
+                "events": [{"at": to_iso(e.at), "kind": e.kind, "detail": dict(e.detail)} for e in self.events],
+                "past": list(self.past)}
 
 # %% ../../nbs/90_service/01_results.ipynb #1e0d083a
 @dataclass(frozen=True, slots=True, repr=False)

@@ -42,6 +42,7 @@ from ..store.protocols import Question
 from ..store.sqlite.events import retracted_question, turn_digest
 from ..store.sqlite.memories import find_question
 from ..store.sqlite.storage import SQLStorage
+from ..store.sqlite.facts import FactTable
 from ..store.sqlite.writer import SQLWriter
 
 # %% ../../nbs/90_service/04_writer.ipynb #e01ae251
@@ -74,6 +75,15 @@ def _link_event(edge: Edge,             # link as it was stored, or as it was re
     "Return what the event log says about a link."
     detail = {"dst": edge.dst, "relation": edge.relation} | ({"removed": True} if removed else {"weight": edge.weight})
     return Event(at, "link", edge.src, namespace, detail)
+
+
+def _unchanged(tx: SQLWriter, facts: FactTable, record: MemoryRecord, wanted: Mapping[str, Any], now: datetime) -> MemoryRecord:
+    "A memory that an update leaves as it is; one that is to have no end, and has none, has its statements true again."
+    holds = "valid_to" in wanted and record.valid_to is None
+    if holds and (over := [f for f in facts.of([record.seq]).get(record.seq, ()) if f.valid_to]):
+        facts.reopen(over)
+        tx.log([Event(now, "update", record.id, record.namespace, {"version": record.version, "reason": "true again"})])
+    return record
 
 
 def _check_version(record: MemoryRecord,     # version that is stored
@@ -319,7 +329,7 @@ class MemoryWriter:
         changed = {n: v for n, v in wanted.items() if not is_same(getattr(old, n), v)}
         _refuse_change(old, changed)
         if not changed:
-            return old
+            return _unchanged(tx, self.storage.facts, old, wanted, self.ctx.clock.now())
         now = version_time(self.ctx.clock.now(), old.updated_at)
         if "status" in changed:
             changed["archived_at"] = now if changed["status"] == "archived" else None

@@ -274,7 +274,7 @@ def check_order(record: MemoryRecord,  # one that is about to be stored
     "Refuse a memory that ends before it begins, answers itself, or has a place in no conversation."
     if record.valid_to is not None and record.valid_to <= record.valid_from:
         raise InvalidInput(f"valid_to {to_iso(record.valid_to)} is not after valid_from {to_iso(record.valid_from)}.",
-                           "A memory must be valid for some time.")
+                           "A memory must be valid for some time: give valid_from too, the time from which it held.")
     if record.reply_to == record.id:
         raise InvalidInput(f"The memory {record.id!r} is a reply to itself.", "Name another memory in reply_to.")
     if record.turn is not None and record.session is None:

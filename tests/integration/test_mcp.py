@@ -289,13 +289,16 @@ def test_a_model_tidies_up_after_it_has_told_what_it_would_do_and_deletes_nothin
 
 def test_a_rejection_that_a_model_asks_for_waits_for_a_person(memory: Memory) -> None:
     "A client that cannot ask: the memory stands, and the proposal waits, until it is decided."
-    wrong, other = memory.write("I work at Hanbit as a nurse.").id, memory.write("I live in Busan.").id
+    wrong, other, noted = (memory.remember([said]).proposed[0].id for said in (
+        "I work at Hanbit as a nurse.", "I live in Busan.", "I'm allergic to nuts."))
 
     async def session(call: Call, _client: Client) -> None:
         for id in (wrong, other):
             answer = await call("memory_reject", id=id, reason="That was never true.")
             assert answer["status"] == "proposed" and "rlm review" in answer["note"]
-        assert [w["memory"]["id"] for w in (await call("memory_review"))["waiting"]] == [wrong, other]
+        listed = await call("memory_review")
+        assert [w["memory"]["id"] for w in listed["waiting"]] == [wrong, other] and noted not in (wrong, other)
+        assert [w["memory"]["id"] for w in listed["unconfirmed"]] == [noted], "what is proposed stands once in the list"
         assert memory.get(wrong).text and not memory.companion.rejections(), "nothing is rejected by it"
         [hit, *_] = (await call("memory_search", query="Where do I work as a nurse? Hanbit"))["hits"]
         assert hit["memory"]["id"] == wrong and hit["memory"]["trust"] == "disputed", "it is served marked, until it is decided"

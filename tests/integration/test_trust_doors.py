@@ -420,6 +420,18 @@ def test_a_conversation_becomes_candidates_with_facts_and_reasons(door: Any, own
     assert "땅콩" in door.block("땅콩 알레르기")
 
 
+def test_a_conversation_that_is_read_says_what_it_has_ended(door: Any, owner: Memory) -> None:
+    told, turn = owner.write("My son Jan is allergic to nuts.").id, {"role": "user", "text": "My son Jan is no longer allergic to nuts."}
+    if isinstance(door, CommandLine):
+        said = door._run("memory", "remember", "-", input=json.dumps([turn]))
+    elif isinstance(door, Rest):
+        said = door.ask("POST", "/v1/conversations:remember", json={"turns": [turn]})
+    else:
+        said = door.call("memory_remember", messages=[turn]) if isinstance(door, Mcp) else owner.remember([turn]).as_dict()
+    [noted] = owner.companion.waiting()
+    assert said["superseded"] == [{"id": told, "text": "My son Jan is allergic to nuts.", "by": noted.memory.id}]
+
+
 def test_a_model_of_the_server_reads_or_its_absence_is_told(house: House, namespace: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rest = Rest(house, namespace)
     try:

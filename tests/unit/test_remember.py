@@ -84,6 +84,18 @@ def stored(memory: Memory, text: str) -> list[Fact]:
     return [f for r in memory.list(10) if r.text == text for f in memory.backend.facts.of([r.seq]).get(r.seq, [])]
 
 
+def test_a_mark_says_what_has_put_it_there_and_a_person_takes_it_off(memory: Memory) -> None:
+    job = memory.write("I'm a pastry chef at Maison Lune.").id
+    by = memory.remember(["I'm a firefighter now."]).proposed[0]
+    told = f"no longer true since 2026-05-01: occupation pastry chef, by {by.id}: I'm a firefighter now."
+    assert memory.history(job).past == (told,) and told in str(memory.audit(id=job)) and told in repr(memory.history(job))
+    memory.update(job, valid_to=None)
+    assert memory.history(job).past == () and not memory.search("What is my job?")[1].past
+    assert "true again" in repr(memory.history(job)) and memory.get(job).version == 1
+    memory.update(job, tags=["work"])
+    assert memory.history(job).past == (), "it is not judged again"
+
+
 @pytest.mark.parametrize("wrong", ["I live in Oslo.", {"role": "user", "content": "x"}, [3], None])
 def test_what_is_no_conversation_is_an_error(memory: Memory, wrong: object) -> None:
     with pytest.raises(InvalidInput):

@@ -105,7 +105,7 @@ def waiting(memory: Memory, k: int, as_json: bool) -> None:
 @click.option("--memory", "rejected", help="The memory whose rejections are lifted, instead of the ID of one rejection.")
 @with_memory()
 def lift(memory: Memory, id: str | None, rejected: str | None, as_json: bool) -> None:
-    "Allow again what the rejection ID refuses. A memory that was deleted for it comes back with `Memory.restore`."
+    "Allow again what the rejection ID refuses. A memory that was deleted for it comes back with `rlm memory restore ID`."
     if (id is None) == (rejected is None):
         raise InvalidInput("A rejection is named by its id, or by its memory.", "Give the id that `rlm review list` shows, or --memory.")
     chosen = [id] if id is not None else [r.id for r in memory.companion.rejections() if r.memory_id == rejected]
@@ -113,6 +113,8 @@ def lift(memory: Memory, id: str | None, rejected: str | None, as_json: bool) ->
         raise InvalidInput(f"No rejection is of the memory {rejected!r}.", "See `rlm review list`.")
     lifted = [memory.companion.lift(one) for one in chosen]
     print_value(as_json, [rejection_dict(r) for r in lifted], "\n".join(f"Lifted: {r.id}" for r in lifted))
+    for gone in dict.fromkeys(r.memory_id for r in lifted if r.memory_id):
+        click.echo(f"The memory that was deleted for it comes back with: rlm memory restore {gone}", err=True)
 
 
 @review_group.command("list", epilog=example("rlm review list", "rlm review list --json"))

@@ -115,9 +115,12 @@ def write(memory: Memory, text: tuple[str, ...], jsonl: IO[str] | None, id_: str
                 click.echo(f"{'':12}  ends {old.id}: {clip(old.text, 76)}")
                 ended += 1
         if ended:
-            click.echo("What has ended is kept in the history; rlm memory update ID --valid-to none makes it current again.", err=True)
+            click.echo(HOLDS_AGAIN, err=True)
     else:
         click.echo(f"{len(stored):,} memories stored.")
+
+
+HOLDS_AGAIN = "What has ended is kept in the history; rlm memory update ID --valid-to none makes it current again."
 
 
 def read_messages(file: IO[str],  # JSON, JSON Lines, or plain text
@@ -165,8 +168,12 @@ def remember(memory: Memory, file: IO[str], model: str | None, as_json: bool) ->
     for proposed in found.as_dict()["proposed"]:
         facts = "; ".join(f"{f['subject']}, {f['relation']}: {'not ' if 'negated' in f else ''}{f['value']}" for f in proposed["facts"])
         click.echo(f"+ {proposed['id']}  {clip(proposed['text'], 90)}" + (f"  ({clip(facts, 90)})" if facts else ""))
+        for old, said in ((id, text) for id, text, by in found.superseded if by == proposed["id"]):
+            click.echo(f"{'':12}  ends {old}: {clip(said, 76)}")
     for words, why in found.passed_over:
         click.echo(f"- {words}: {why}" if words else f"- {why}")
+    if found.superseded:
+        click.echo(HOLDS_AGAIN, err=True)
     count = len(found.proposed)
     click.echo(f"{count:,} noted, and to be confirmed: rlm review waiting" if count else "Nothing was noted.", err=True)
 
@@ -239,13 +246,16 @@ def search(memory: Memory, query: str, k: int | None, slot: str | None, radius: 
 def list_(memory: Memory, k: int, ended: bool, as_json: bool, **filters: Any) -> None:
     "List the memories stored last, newest first."
     given = filter_arguments(**filters)
-    found = memory.reader.ended(k, given) if ended else memory.recent(k, **given)
+    page = None if ended else memory.list(k, **given)
+    found = memory.reader.ended(k, given) if page is None else page
     rows = [[r.id, f"{r.valid_from:%Y-%m-%d}", r.status, ", ".join(r.tags), clip(r.text, text_width())] for r in found]
     for row, record in zip(rows, found if ended else (), strict=False):
         by = memory.reader.ended_by(record.id)
         row[2:3] = [f"{record.valid_to:%Y-%m-%d}", "" if by is None else f"{by.id}: {clip(by.text, text_width())}"]
     print_rows(as_json, [memory_dict(r) for r in found], rows,
                ["id", "from", *(("ended", "by") if ended else ("status",)), "tags", "memory"])
+    if page is not None and page.next_cursor is not None:
+        click.echo(f"These are the newest {k:,}; -k {2 * k} shows more.", err=True)
     if not found and not ended:
         tell_if_empty(memory)
 
@@ -282,6 +292,8 @@ def history(memory: Memory, id: str, as_json: bool) -> None:
     "Show every version of the memory ID and what happened to it, also after its deletion."
     story = memory.history(id)
     print_json(story.as_dict()) if as_json else click.echo(repr(story))
+    if story.past:
+        click.echo(f"If it holds after all: rlm memory update {id} --valid-to none", err=True)
 
 
 @memory_group.command(epilog=example("rlm memory stats --json"))

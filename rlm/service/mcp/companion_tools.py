@@ -65,14 +65,16 @@ class CompanionTools:
         """Read a stretch of conversation and note what the person said that is worth keeping: one candidate for each sentence.
 
         Use it at the end of a conversation, or when the person asks you to remember what was said. Give the messages as they were
-        written, yours too, with role "assistant". What is noted waits for the person; for everything else the answer says why not.
+        written, yours too, with role "assistant". What is noted waits for the person; for everything else the answer says why not. Tell
+        the person what it has ended (`superseded`).
         Do not use it for one thing that you want to save in your own words: that is memory_save.
         Example: {"messages": [{"role": "user", "text": "My sister Mina lives in Jeju. How is the weather?"}]}"""
         given = [{name: value for name, value in message.items() if value is not None} for message in messages]
         with self.source.use("write") as memory:
             found = memory.remember(given)
         over: Any = [{"words": words, "reason": why} for words, why in found.passed_over[:MAX_RESULTS]]
-        return {"noted": [tool_memory(r) for r in found.proposed[:MAX_RESULTS]], "passed_over": over,
+        ended: Any = found.as_dict()["superseded"][:MAX_RESULTS]
+        return {"noted": [tool_memory(r) for r in found.proposed[:MAX_RESULTS]], "superseded": ended, "passed_over": over,
                 "note": NOTED if found.proposed else NOTHING_NOTED}
 
     def policy_decide(self,
@@ -123,8 +125,9 @@ class CompanionTools:
         with self.source.use("read") as memory:
             waiting: Any = [{"memory": tool_memory(p.memory), **{n: p.as_dict()[n] for n in ("action", "reason", "at")}}
                             for p in open_proposals(memory.reader)]
+            proposed = {p["memory"]["id"] for p in waiting}
             unconfirmed: Any = [{"memory": tool_memory(w.memory), "against": [tool_memory(r) for r in w.against]}
-                                for w in memory.companion.waiting(MOST_WAITING)]
+                                for w in memory.companion.waiting(MOST_WAITING) if w.memory.id not in proposed]
             rejected = len(memory.companion.rejections())
         return {"waiting": waiting, "unconfirmed": unconfirmed, "rejected": rejected, "note": DECIDE}
 

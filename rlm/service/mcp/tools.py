@@ -203,7 +203,7 @@ class MemoryTools:
         with self.source.use("read") as memory:
             told = memory.history(id)
         events: Any = told.as_dict()["events"]
-        return {"id": id, "versions": [tool_memory(v) for v in told.versions], "events": events}
+        return {"id": id, "versions": [tool_memory(v) for v in told.versions], "events": events, "past": list(told.past)}
 
     def rule_apply(self,
                    facts: Facts,          # situation
