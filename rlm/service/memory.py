@@ -479,9 +479,11 @@ class Memory:
                 k: int | None = None,  # memories looked for, at most; None: 20, of a large budget one for 40 tokens
                 count: TokenCounter = estimate_tokens,  # counts the tokens of a text: a model's tokenizer, or the estimate
                 facts: Mapping[str, object] | None = None,  # facts of the situation, for the rules: name → value
+                apart_from: str | None = None,  # a session whose turns stand in the prompt already, and are left out
+                least: float = 0.0,             # relevance that a memory must have, from 0 to 1, where it is known
                 ) -> ContextBlock:
         "Return a block for a prompt: rules that apply, pinned memories, what answers the question. Raises `InvalidInput`."
-        return self.companion.context(query, tokens, k, count, facts=facts)
+        return self.companion.context(query, tokens, k, count, facts=facts, apart_from=apart_from, least=least)
 
     def remember(self,
                  messages: Sequence[Any],  # a conversation in order: texts, (speaker, text) pairs, or messages with role and content

@@ -183,9 +183,14 @@ class RemoteMemory:
     def context(self, /,
                 query: str,          # subject of the prompt: mostly the person's last turn
                 tokens: int = 1024,  # budget of the whole block
+                *,
+                facts: Mapping[str, Any] | None = None,  # facts of the situation, for the rules: name → value
+                apart_from: str | None = None,  # a session whose turns stand in the prompt already, and are left out
+                least: float = 0.0,             # relevance that a memory must have, from 0 to 1, where it is known
                 ) -> ContextBlock:
         "Return a block for a prompt within a budget: pinned memories, then what answers the question. Raises `InvalidInput`."
-        made = self._ask("POST", "/v1/context", {"query": query, "tokens": tokens})
+        made = self._ask("POST", "/v1/context", {"query": query, "tokens": tokens, "least": least} | _given(
+            {"facts": facts, "apart_from": apart_from}))
         used = tuple(zip(made["memories"], made["resolutions"], strict=True))
         return ContextBlock(made["context"], made["tokens"], tokens, used, tuple(made["left_out"]), tuple(made["rules"]))
 
@@ -274,6 +279,44 @@ class RemoteMemory:
         "Say that a memory was used, and how it went. Raises `NotFound`."
         self._ask("POST", _at(id, "/feedback"), _given({"helped": helped, "failed": failed, "used": used, "query": query}))
 
+    def recall(self, /,
+               query: str,             # words in any language
+               k: int | None = None,   # largest number returned; None: the server's setting
+               **filters: Any,         # filters of `search`
+               ) -> SearchResults:
+        "Return what is in mind that fits the query, and the rest where that is not enough; it moves attention. Raises `InvalidInput`."
+        wanted = Filters.read(**filters)
+        answer = self._ask("POST", "/v1/recall", _given({"query": query, "k": k, "filters": _given(filters)}))
+        found = tuple(hit_of(h, answer["source"]) for h in answer["results"])
+        return SearchResults(answer["query"], wanted, found, answer["source"], answer["ranked_by"], waiting=answer.get("waiting", 0))
+
+    def review(self) -> dict[str, Any]:
+        "Return what waits for a person, and what was rejected, as JSON holds it."
+        return self._ask("GET", "/v1/review")
+
+    def accept(self,
+               id: str,                  # id of a memory
+               text: str | None = None,  # other words for it
+               ) -> MemoryRecord:
+        "Confirm a memory as a person does, in other words if they are given, and return it. Raises `NotFound`."
+        return record_of(self._ask("POST", "/v1/review/acceptances", _given({"id": id, "text": text})))
+
+    def reject(self,
+               id: str,                    # id of a memory
+               reason: str | None = None,  # the person's words
+               ) -> dict[str, Any]:
+        "Reject a memory as a person does: it is deleted, and not remembered again. Returns the rejection. Raises `NotFound`."
+        return self._ask("POST", "/v1/review/rejections", _given({"id": id, "reason": reason}))
+
+    def audit(self,
+              when: Any = None,          # a moment, or a day: its end; None: now
+              query: str | None = None,  # a question: what answered it then, and recalls whose question holds each of its words
+              id: str | None = None,     # a memory: its version then, and recalls that served it
+              k: int = 20,               # memories and recalls, at most
+              ) -> dict[str, Any]:
+        "Return what was believed at a moment, and what had been served by then, as JSON holds it. Raises `NotFound`, `InvalidInput`."
+        return self._ask("GET", "/v1/audit" + _query(when=when, query=query, id=id, k=k))
+
     def stats(self) -> dict[str, Any]:
         "Return counts by kind, status and category, and dates."
         return self._ask("GET", "/v1/stats")
@@ -317,6 +360,11 @@ class RemoteMemory:
     aunlink = in_thread(unlink)
     alinks = in_thread(links)
     afeedback = in_thread(feedback)
+    arecall = in_thread(recall)
+    areview = in_thread(review)
+    aaccept = in_thread(accept)
+    areject = in_thread(reject)
+    aaudit = in_thread(audit)
     astats = in_thread(stats)
     anamespaces = in_thread(namespaces)
     aclose = in_thread(close)

@@ -153,6 +153,25 @@ def test_a_refusal_says_which_field_was_wrong_and_which_was_meant(remote: Remote
     assert (turn.text, turn.valid_from) == ("안녕", datetime(2026, 5, 8, 9, tzinfo=UTC))
 
 
+def test_a_person_confirms_rejects_and_looks_back(remote: RemoteMemory) -> None:
+    right, wrong = remote.write("제 여동생은 제주에 살아요."), remote.write("I own a yacht.")
+    assert asyncio.run(remote.aaccept(right.id, "제 여동생 소연은 제주에 살아요.")).text == "제 여동생 소연은 제주에 살아요."
+    assert remote.reject(wrong.id, "없어요")["reason"] == "없어요" and len(remote.review()["rejections"]) == 1
+    found = remote.recall("소연", 1)
+    assert [h.id for h in found] == [right.id] and not remote.recall("소연", tags=["none"])
+    assert right.id in [m["id"] for m in remote.audit(query="소연")["believed"]]
+    with pytest.raises(NotFound):
+        remote.accept("nothing")
+
+
+def test_a_block_leaves_out_the_turns_that_the_prompt_holds_behind_a_server_and_before(remote: RemoteMemory, tmp_path: Path) -> None:
+    with rlm.Memory(tmp_path / "own.db", embedder="none") as own:
+        for memory in (own, remote):
+            memory.add_conversation([{"text": "치과는 화요일이야"}], "월요일")
+            assert "화요일" in memory.context("치과는 언제?").text
+            assert "화요일" not in memory.context("치과는 언제?", apart_from="월요일").text
+
+
 def test_a_token_goes_nowhere_that_it_was_not_meant_for() -> None:
     heard = list[str]()
 
