@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 from ..core.text.normal_form import LazyPattern
-from .statement import MOVED, POSSESSION, Statement, alternatives, english_openings, english_wording, language_data, normal_value
+from .statement import DIED, MOVED, POSSESSION, Statement, alternatives, english_openings, english_wording, language_data
+from .statement import normal_value
 from .statement import relation_of
 
 # %% ../../nbs/85_companion/02_english.ipynb #fq000007
@@ -311,6 +312,19 @@ _OFF = Phrases(frozenset(("cast", "plas", "slin", "spli", "brac", "reta", "crut"
     rf"(?:got|had|took|taken|removed) (?P<p>my|our|the|his|her|their|{_OWNER}) (?P<y>{_WORN})(?: (?:taken |removed)?(?:off|out)?)?)$"))
 _TAKEN_OFF = Phrases(frozenset({"took", "take"}), LazyPattern(  # *The doctor took Dad off statins*
     r".{1,40}? (?:(?:has|have|just) )*(?:took|taken) (?P<s>me|my [\w-]+|[A-Z][\w'-]*) off (?=(?P<v>.*))"))
+_PETS = "dog|cat|puppy|kitten|rabbit|hamster|parrot|bird|fish|turtle|horse|pony|goat|hen"
+_MORTAL = rf"(?:{_LIVING}|(?:[a-z]+ )?(?:grand(?:mother|father|ma|pa|mum|dad|son|daughter)|{_PETS}))"
+_NO_NAME = r"He|She|It|They|We|You|I|The|This|That|These|Those|An?|Who|What|All|Some\w*|Every\w+|Any\w+|No\w*|Many|Few|Most|If|When|One"
+_DIED_HOW = (  # not *of boredom*, *on the highway*
+    r"(?:[ ,]+(?:peacefully|suddenly|unexpectedly|quietly|(?:of|from) (?:old age|cancer|a stroke|a heart attack|(?:kidney|heart) failure)|"
+    r"in (?:his|her|its|their) sleep|yesterday|today|tonight|(?:last|this) \w+|(?:on|in) (?:\w+day|\d{4}|" + _MONTHS + r")(?: \d{4})?|"
+    r"(?:an?|two|three|some|\d+) \w+ ago|(?:at|aged) \d+))*")
+_DIED = Phrases(frozenset({"died", "pass", "put", "dead", "aliv"}), LazyPattern(  # *Biscuit died yesterday*, *both cats passed away*
+    r"^(?:(?P<b>(?i:both(?: of)?(?: them| (?:(?:my|our|the) )?\w+s)?|they both))|"
+    rf"(?P<s>(?i:my|our) (?:late )?{_MORTAL}(?: [A-Z][\w'-]*)?|(?i:the) (?:{_PETS})|(?!(?:{_NO_NAME})\b)[A-Z][\w-]*(?: [A-Z][\w-]*)?))"
+    r"(?: (?:has|have|had|just|sadly|recently))*"
+    rf" (?:died|passed away|passed on|(?:was|were|had to be) (?:put down|put to sleep)|(?:is|are) (?:dead|no longer alive)){_DIED_HOW}$"))
+_BOTH_WORDS = LazyPattern(r"both of (?:them|my|our|the)|both (?:my|our|the)|they both")  # *both*, before what they are
 _PREFERS = LazyPattern(r"prefer(?:s|red)? (?P<v>.+?)(?: (?:to|over|rather than|instead of) (?P<w>.+))?$", re.I)
 _COUNT = LazyPattern(r"(?:have|has)(?: got)? (?P<n>\d+|no|one|two|three|four|five|six|seven|eight|nine|ten) (?P<x>cat|dog|hen|rabbit|fish|"
     r"kid|child|son|daughter|brother|sister|sibling|grandchild|niece|nephew|bike|car)(?:s|ren)?$", re.I)
@@ -421,12 +435,15 @@ def _change(subject: str, p: Predicate) -> Statement | None:
 
 
 def _by_another(clause: str, speaker: str, pronouns: bool) -> Statement | None:
-    """A statement that another changed a thing which has a value, or that it is over: *Han moved the meeting to Wednesday*, *the landlord
-    put the rent up to 900*, *Zoe's cast came off*, *the doctor took Dad off statins*."""
+    """A statement that another changed a thing which has a value, that it is over, or that one has died: *Han moved the meeting to
+    Wednesday*, *the landlord put the rent up to 900*, *Zoe's cast came off*, *the doctor took Dad off statins*, *Biscuit died*."""
     starts, plain, it = word_starts(clause), clause, "it" if pronouns else None
     while m := grammar().closer.search(plain, starts):
         plain = plain[:m.start()].strip(" ,.")
     who: str | None = None
+    if m := _DIED.search(plain, starts):
+        dead = speaker if m["b"] else f"{speaker}'s {m['s'][4:]}" if m["s"][:4].lower() == "the " else named_subject(m["s"], speaker)
+        return Statement(dead, DIED, _BOTH_WORDS.sub("both", m["b"].lower()) if m["b"] else "", ended=True) if dead else None
     if m := _MOVED.search(plain, starts):
         who = it if m["r"].lower() == "it" else named_subject(m["r"], speaker)
         return Statement(who, "time" if who == "it" else MOVED, m["v"], True) if who else None
@@ -509,6 +526,7 @@ _RESUMED = LazyPattern(r"(?:(?:am|is|are)(?: back to)?|(?:have |has )?(?:started
                        r"((?:eat|drink|us)ing .+)$")
 _AGAIN = LazyPattern(r"\bagain\b|\bback to\b")  # *I'm eating meat again* is a habit, *I'm eating pizza* is none
 _HABIT_NOUN = LazyPattern(rf"(?:have |has )?(?P<h>{'|'.join(_HABITS.values())})(?: (?:in|last|this|at|on|when|after|because)\b.*)?$")
+_SPELT = LazyPattern(r"^(?:actually )?(?:spelled|spelt|written) ")
 _CALL_ME = LazyPattern(r"(?:(?:please|just|you can) )*call me (?P<v>.+)$", re.I)
 
 
@@ -553,6 +571,8 @@ def english_statements(sentence: str,          # one sentence
                 continue
             if (tail := _TAIL.search(found.value)) and tail.start():
                 found = replace(found, value=found.value[:tail.start()].rstrip(" ,"))
+            if found.relation == "name":
+                found = replace(found, value=_SPELT.sub("", found.value))  # *My sister's name is spelled Kathryn*
             if found.relation == "is" and subject == speaker and not (p.negated or p.ended) and _GIVEN_NAME.fullmatch(found.value):
                 found = replace(found, relation="name", single=True)  # *I'm Hannah*; not *I'm Korean*
             if subject == speaker and found.relation == POSSESSION and _ANOTHERS.match(found.value):
@@ -567,7 +587,7 @@ def english_statements(sentence: str,          # one sentence
 
 # %% ../../nbs/85_companion/02_english.ipynb #sp000002
 _LETTERS = LazyPattern(r"\w+")
-_CORRECT = "correction no nope actually wait sorry oops whoops mistake scratch mean meant"  # begin a correction of a bare value
+_CORRECT = "correction no nope actually wait sorry oops whoops mistake scratch mean meant make spelled spelt"  # of bare values
 
 
 @cache
@@ -575,9 +595,9 @@ def _cue_lists() -> tuple[tuple[str, ...], frozenset[str], frozenset[str]]:
     "Beginnings of words, words, and first four letters, of which one is in every text with a statement that can end or be ended."
     data, g = language_data("en"), grammar()
     relations = (name for name in language_data("relations") if name.isascii())
-    phrases = (*data["copulas"], *data["stative"].split(), *relations, "not", "never", "cannot", "of", "call", *data["held"].split(),
-               *_CHANGE_VERBS)
-    by_another = _MOVED.cues | _REPRICED.cues | _OFF.cues | _TAKEN_OFF.cues
+    phrases = (*data["copulas"], *data["stative"].split(), *relations, "not", "never", "cannot", "of", "call", "need", "needs",
+               *data["held"].split(), *_CHANGE_VERBS)
+    by_another = _DIED.cues | _MOVED.cues | _REPRICED.cues | _OFF.cues | _TAKEN_OFF.cues
     past = [w.strip() for w in alternatives(_PAST_STATE.pattern[3:-2])]
     whole = [opening for opening in english_openings() if " " in opening]  # their first word is all of a word
     words = frozenset(phrase.split()[0] for phrase in (*phrases, *past, *whole, *_HABITS, *(f"{h}s" for h in _HABITS), *_CORRECT.split()))

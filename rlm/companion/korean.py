@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from ..core.text.normal_form import LazyPattern
-from .statement import MOVED, POSSESSION, Statement, SyllablePattern, korean_wordings, language_data, normal_value, relation_of
+from .statement import DIED, MOVED, POSSESSION, Statement, SyllablePattern, korean_wordings, language_data, normal_value
+from .statement import relation_of
 
 # %% ../../nbs/85_companion/03_korean.ipynb #ea472358
 _DAY = r"(?:(?:다음|이번) ?주 )?[월화수목금토일]요일|(?:\d+월 ?)?\d+일(?: [월화수목금토일]요일)?|\d+월|내일|모레"
@@ -460,6 +461,10 @@ def _value_of(m: re.Match[str]) -> str:
 _PAST_STATE = LazyPattern("살았|살던|거주했|지냈|자취했|다녔|근무했|일했")  # a state told in the past: 부산에 살았어
 
 
+_DIED = SyllablePattern(frozenset("죽셨났갔건"), LazyPattern(  # `초코가 어제 죽었어`, `둘 다 무지개다리를 건넜어`; not `배고파 죽겠어`
+    r"(?:(?P<b>(?:[가-힣]+ )?(?:둘|두 (?:마리|분|명)) ?다) )?"
+    r"(?:(?:어제|오늘|그제|작년에|지난 ?주에|지난 ?달에|얼마 전에|[가-힣]+요일에|병으로|갑자기|결국) )*"
+    r"(?:죽었|돌아가셨|(?:세상을|하늘나라로|하늘나라에) (?:떠났|떠나셨|갔|가셨)|무지개 ?다리를? 건넜)[가-힣]*$"))
 _TOPIC_PARTICLE = re.compile("[은는] ")
 
 
@@ -514,6 +519,9 @@ def statements_about(sentence: str,           # one sentence of several
         if implied and bare:  # `누나 한국 들어와서 지금 일산 살아`: who lives there is not said
             continue
         bare = implied and bool(p["near_first"].match(clause)) and not _HELD.search(clause)
+        if (m := _DIED.match(t.predicate)) and bool(m["b"]) == (t.subject == speaker):
+            out.append(Statement(t.subject, DIED, m["b"] or "", ended=True))
+            continue
         if m := _COUNT.match(clause[m.end():] if (m := p["opener"].match(clause)) else clause):
             out.append(Statement(speaker, f"number of {m['x']}", m["n"], True))
             continue

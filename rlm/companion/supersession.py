@@ -13,16 +13,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from difflib import SequenceMatcher
 from functools import cache
 from typing import Any
 
 from .english import may_end_facts
-from .statement import MOVED, POSSESSION, Statement, language_data, list_members, normal_value, relation_of
-from .fact_extraction import ANSWER, MEANT, alike, answered, corrects, text_facts, value_in_place
+from .korean import kin_subjects
+from .statement import DIED, MOVED, POSSESSION, Statement, language_data, list_members, normal_value, relation_of
+from .fact_extraction import ANSWER, COUNTED, MEANT, alike, answered, corrects, text_facts, value_in_place
 from ..core.guard import may_overrule
 from ..core.text import clip, split_sentences
 from ..core.text.normal_form import LazyPattern
-from ..core.text.romanization import hangul_sounds, latin_sounds
+from ..core.text.romanization import hangul_sounds, latin_sounds, latin_spellings, same_name
 from ..store.records import Edge, Event, MemoryRecord, version_time
 from ..store.sqlite.facts import Fact, FactTable, RejectionTable
 from ..store.sqlite.memories import MemoryTable
@@ -70,6 +72,9 @@ def _endable() -> frozenset[str]:
     return frozenset({*language_data("relations"), *language_data("en")["held"].split(), "go to", "goes to"})
 
 
+_PET = r"(?:dog|cat|puppy|kitten|rabbit|hamster|parrot|bird|fish|turtle|horse|pony|goat|hen|강아지|고양이|개|토끼|햄스터|앵무새|거북이)"
+_OF_THE_LIVING = LazyPattern(  # what a fact is kept of, since a death ends it: *is my dog*, *is alive*, *needs a walk*
+    rf"is (?:alive\b|(?:(?:my|our|an?) (?:[\w-]+ )*|(?:우리|내) ?){_PET}(?: |$))|needs?(?: to)? ", re.I)
 _PRONOUNS = {"he": "she", "she": "he", "it": ""}  # subjects that a store tells, with the pronoun of the other gender
 _OF_EVENTS = frozenset({"time", "place", "price", "is"})  # relations of what is *my flight* today and *the flight* tomorrow
 _SWITCHED = frozenset({"switched to", "changed to"})  # what is left is what the older value has the same noun for
@@ -87,7 +92,8 @@ def facts_of(record: MemoryRecord,  # a memory, stored or not
             record.provenance.get("facts") or may_end_facts(record.text)):
         return MemoryFacts((), ())
     found = text_facts(record.text, speaker_of(record), pronouns=True)
-    kept = [s for s in found.statements if s.relation in _endable() or s.relation in (*_SWITCHED, MOVED)
+    kept = [s for s in found.statements if s.relation in _endable() or s.relation in (*_SWITCHED, MOVED, DIED)
+            or (not (s.negated or s.ended or s.subject in _PRONOUNS) and _OF_THE_LIVING.match(f"{s.relation} {s.value}"))
             or ((s.single or s.negated or s.ended or s.instead_of or len(list_members(s.value)) > 1) and s.subject not in _PRONOUNS)]
     told = {(s.key[0], normal_value(s.value)) for s in kept}  # by the grammar, whose names of relations are always the same
     added = [s for s in _model_statements(record) if (s.key[0], normal_value(s.value)) not in told]
@@ -154,7 +160,11 @@ def _habitual(value: str,  # value of a habit, in normal form: `coffee every mor
 
 _HAD = frozenset({"have", "has", "own", "owns", "vehicle", "pet", "use"})  # relations that are over when a thing is sold or given away
 _LISTABLE = frozenset({"employer", "residence", "occupation", "time", "place"})  # relations of one value at a time that may have two
-_BOTH = frozenset({"both", "either", "neither", "both of them", "either of them", "둘 다", "둘다"})  # values that name a list's members
+_BOTH = LazyPattern(  # a value that names the members of a list or a pair: *both*, *both cats*, `고양이 둘 다`
+    r"(?:both|either|neither)(?: of (?:them|my|our|the|these|those))?(?: (?!of)(?P<n>[\w-]+))?|"
+    r"(?:(?P<k>[가-힣]+) )?(?:둘|두 (?:마리|분|명|대|개)) ?다")
+_TWO = LazyPattern(r"(?:two|2|둘|두)\b")
+_OUTLIVED = frozenset({"name", "birthday", "birthplace", "time", "place", DIED})  # relations of the living and the dead
 
 
 def by_member(found: MemoryFacts,  # facts of a memory
@@ -171,7 +181,7 @@ def _aimed_at(rivals: Sequence[Fact], new: Fact, stated: Sequence[Fact], instead
     def named(o: Fact) -> bool:
         return o.value_key == new.value_key or any(same_value(v, o.value_key) for v in instead)
 
-    lists = {(o.seq, o.relation_key) for o in rivals if named(o)}
+    lists = {(o.seq, o.relation_key) for o in rivals if named(o)} if new.relation != DIED else set()
     again = [f.value_key for f in stated if f.relation_key == new.relation_key and not (f.negated or f.ended)]
     return [o for o in rivals if (named(o) or (o.seq, o.relation_key) not in lists)
             and (new.negated or new.ended or not any(same_value(v, o.value_key) for v in again if v != new.value_key))]
@@ -265,13 +275,14 @@ class FactKeeper:
         again = _AGAIN.search(record.text) is not None
         own, touched, accepted, stays = list[Fact](), set[int](), set[int](), set[int]()
         for fact, instead, subject_elsewhere in zip(found.facts, found.instead_of, borrowed, strict=True):
-            end, rivals = fact.valid_to, self.facts.related(record.namespace, fact, instead)
+            end, rivals = fact.valid_to, self.facts.related(record.namespace, fact, instead) + _named_otherwise(self.facts, record, fact)
             if again and fact.relation_key:
                 had = self.facts.about_any(record.namespace, [(fact.subject_key, ""), (fact.subject_key, "diet")])
                 rivals += [o for o in had if _resumed(fact, o)]
-            for other in _aimed_at([o for o in rivals if o.seq != record.seq], fact, found.facts, instead):
+            gone = _gone_with(self.facts, self.memories, record, fact) if fact.relation == DIED else []
+            for other in _aimed_at([o for o in rivals + gone if o.seq != record.seq], fact, found.facts, instead):
                 if other.valid_from <= fact.valid_from:
-                    if not (ends(fact, other, instead) or (again and _resumed(fact, other))):
+                    if not (other in gone or ends(fact, other, instead) or (again and _resumed(fact, other))):
                         continue
                     theirs = self.memories.records([other.seq]).get(other.seq)
                     if theirs is not None and not may_overrule(record.provenance, theirs.provenance):
@@ -280,7 +291,7 @@ class FactKeeper:
                         back = self._taken_back(fact, other) if subject_elsewhere and corrects(record.text) else []
                         self.facts.end([other], max(fact.valid_from, other.valid_from + _MOMENT), record.seq)
                         self._reopen(tx, back, now)
-                        stays |= {other.seq} if subject_elsewhere else set()  # its words name the subject
+                        stays |= {other.seq} if subject_elsewhere or gone else set()  # its words name the subject, or tell who it was
                         touched.add(other.seq)
                 elif ends(other, fact):
                     end = min(end or other.valid_from, other.valid_from)
@@ -308,11 +319,9 @@ class FactKeeper:
         "The facts with each member of the latest list in place of *both*, *either* and `둘 다`, where that is denied or over."
         out = list[tuple[Fact, tuple[str, ...]]]()
         for fact, instead in zip(found.facts, found.instead_of, strict=True):
-            had = [] if fact.value_key not in _BOTH or not (fact.negated or fact.ended) else [
-                o for o in self.facts.naming(record.namespace, fact.subject_key) if o.subject_key == fact.subject_key
-                and not (o.negated or o.ended) and (verb_of(o.relation_key) == verb_of(fact.relation_key) or o.relation_key in _HAD)]
-            lists = [o for o in had if sum(o.seq == p.seq for p in had) > 1]
-            members = [replace(fact, value=o.value, value_key=o.value_key) for o in lists if o.seq == lists[0].seq]
+            both = _BOTH.fullmatch(fact.value_key) if (fact.negated or fact.ended) and fact.relation != DIED else None
+            had = _two_of(self.facts, self.memories, record, fact, both["n"] or both["k"] or "") if both else []
+            members = [replace(fact, value=o.value, value_key=o.value_key) for o in had]
             out += [(f, instead) for f in members or [fact]]
         return MemoryFacts(tuple(f for f, _ in out), tuple(instead for _, instead in out))
 
@@ -323,7 +332,8 @@ class FactKeeper:
         kept = list[tuple[Fact, tuple[str, ...], bool]]()
         for fact, instead in zip(found.facts, found.instead_of, strict=True):
             if not fact.subject_key:
-                told = self._corrected(record, fact, instead)
+                instead = _taken_from(self.facts, self.memories, record, fact) if fact.relation in ("counted", "spelling") else instead
+                told = self._corrected(record, fact, instead) if instead or fact.relation not in ("counted", "spelling") else None
             elif fact.subject_key in _PRONOUNS:
                 told = self._meant(record, fact)
             elif fact.relation in _SWITCHED:
@@ -392,7 +402,8 @@ class FactKeeper:
             return []
         before = self.memories.records([near[0].seq]).get(near[0].seq)
         named = near[0].relation == "name" or (not fact.value.isascii() and alike(near[0].value, fact.value))
-        fits = {"number": near[0].value.isdigit(), "name": named, "time": near[0].relation == "time"}.get(
+        made = value_in_place(near[0].value, fact.value) is not None or alike(near[0].value, fact.value)
+        fits = {"number": near[0].value.isdigit(), "name": named, "time": near[0].relation == "time", "made": made}.get(
             fact.relation, near[0].value[:1].isupper() == fact.value[:1].isupper() and len(near[0].value.split()) < 4)
         same = before is not None and (before.session, speaker_of(before)) == (record.session, speaker_of(record))
         return near if fits and same else []
@@ -515,6 +526,91 @@ class FactKeeper:
         return out
 
 
+def _named_otherwise(facts: FactTable, record: MemoryRecord, fact: Fact) -> list[Fact]:
+    """The facts of a relation about the one whose name is written in the other script, with another value that is known in both
+    languages: *Jisu lives in Busan* of `지수는 대구로 이사했어`. Of two names that may be meant, none."""
+    if not fact.single or fact.negated or fact.ended or fact.relation_key not in _TOLD_IN_BOTH or not (mine := _in_both(fact)):
+        return []
+    who, relation, kin = fact.subject_key, fact.relation_key, _kin_names()
+    if who in kin or latin_spellings(who):
+        short = who.removesuffix("이") if len(who) > 2 else ""  # 지영 of `지영이는`
+        spelt = (*latin_spellings(who), *latin_spellings(short))
+        names = [n for n, one in kin.items() if one == kin[who] and n != who] if who in kin else spelt
+        had = facts.about_any(record.namespace, [(name, relation) for name in names]) if names else []
+    else:
+        found = facts.of_hangul_names(record.namespace, relation) if _LATIN_NAME.fullmatch(who) else []
+        had = [o for o in found if same_name(who, o.subject_key)]
+    had = [o for o in had if o.single and not (o.negated or o.ended) and _in_both(o) not in ("", mine)]
+    return had if len({o.subject_key for o in had}) == 1 else []
+
+
+def _two_of(facts: FactTable, memories: MemoryTable, record: MemoryRecord, fact: Fact, noun: str) -> list[Fact]:
+    """The facts that *both* means: members of the latest list, what *two cats* counts, or the only two things that the last memories
+    say are had; of those that have a noun, where it is said. Where it may mean others, none."""
+    had = [o for o in facts.naming(record.namespace, fact.subject_key) if o.subject_key == fact.subject_key
+           and not (o.negated or o.ended) and (verb_of(o.relation_key) == verb_of(fact.relation_key) or o.relation_key in _HAD
+                                               or o.relation_key.startswith("number of "))]
+    every, noun = had, noun.removesuffix("s")
+    if noun:
+        had = [o for o in had if noun in {w.removesuffix("s") for w in f"{o.relation_key} {o.value_key}".split()}]
+        named = facts.naming(record.namespace, noun)
+        had += [o for o in named if o.relation_key == "is" and not (o.negated or o.ended)]
+    if counted := {o.seq for o in had if _TWO.match(o.value_key)}:
+        return [o for o in every if {o.seq} == counted]
+    if lists := [o for o in had if sum(o.seq == p.seq for p in had) > 1]:
+        return [o for o in lists if o.seq == lists[0].seq]
+    near = 2 if record.session is None else 5  # an assistant answers each
+    return had if len(had) == 2 and all(record.seq - o.seq <= near or noun for o in had) else _had_by_words(facts, memories, record, noun)
+
+
+def _had_by_words(facts: FactTable, memories: MemoryTable, record: MemoryRecord, noun: str) -> list[Fact]:
+    "The things of a Korean list that the turn before says are there, `자전거와 오토바이가 있어`; they are facts from here on."
+    found = memories.records(range(max(1, record.seq - (1 if record.session is None else 2)), record.seq))
+    for turn in sorted(found.values(), key=lambda r: -r.seq):
+        same = (turn.namespace, turn.session, turn.valid_to) == (record.namespace, record.session, None)
+        own = same and not noun and speaker_of(turn) == speaker_of(record)
+        m = _THERE_IS.fullmatch(turn.text.strip()) if own else None
+        if m and len(values := list_members(m["v"])) == 2 and not facts.of([turn.seq]):
+            who = speaker_of(record)
+            kept = [Fact(turn.seq, n, who, "have", v, normal_value(who), "have", normal_value(v), False, False, False, True,
+                         turn.valid_from) for n, v in enumerate(values)]
+            facts.put(turn.seq, turn.namespace, kept)
+            return kept
+    return []
+
+
+def _gone_with(facts: FactTable, memories: MemoryTable, record: MemoryRecord, fact: Fact) -> list[Fact]:
+    "What was true of one who has died while they lived: *is my dog*, *needs a walk*, a residence; of a pet also that one has it."
+    if both := _BOTH.fullmatch(fact.value_key):
+        return _two_of(facts, memories, record, fact, both["n"] or both["k"] or "")
+    me, dead = normal_value(speaker_of(record)), fact.subject_key
+    kind = dead.removeprefix(f"{me}'s ")
+    found = [o for name in kin_subjects(dead) for o in facts.naming(record.namespace, name)]
+    gone = [o for o in found if (o.relation_key not in _OUTLIVED if o.subject_key != me and o.value_key != dead else False)
+            or (o.relation_key == "name" and re.search(rf"\b{_PET}$", o.subject_key))]
+    pets = [o for o in facts.about(record.namespace, me, "pet") if not (o.negated or o.ended)]
+    named = [o for o in pets if re.search(rf"\b(?:called|named) {re.escape(dead)}$", o.value_key)]
+    only = [o for o in pets if kind in o.value_key.split() and len(pets) == 1]
+    return [o for o in gone if not (o.negated or o.ended)] + (named or only)
+
+
+def _taken_from(facts: FactTable, memories: MemoryTable, record: MemoryRecord, fact: Fact) -> tuple[str, ...]:
+    "The value that a number or a spelling replaces: `5층` of the turn before `아뇨 6층이요`, the one name of nearly these letters."
+    if fact.relation == "spelling":
+        near = {w for o in facts.recent(record.namespace) for w in o.value_key.split()
+                if o.single and _spelt_alike(w, fact.value_key)}
+        return tuple(near) if len(near) == 1 else ()
+    number = COUNTED.fullmatch(fact.value)
+    if number is None:
+        return ()
+    same = re.compile(rf"(?<![\d.,])\d+(?:[.,]\d+)?(?:st|nd|rd|th)? ?{number['unit']}", re.I)
+    turns = memories.records(range(max(1, record.seq - (1 if record.session is None else 2)), record.seq))
+    for turn in sorted((t for t in turns.values() if t.session == record.session), key=lambda r: -r.seq):
+        if found := {normal_value(v) for v in same.findall(turn.text)}:
+            return tuple(found - {fact.value_key}) if len(found) == 1 else ()
+    return ()
+
+
 _PREPOSITIONS = "to", "in", "with", "at", "for"
 _EVENT_OF = LazyPattern(rf"(?P<e>\w+) (?:{'|'.join(_PREPOSITIONS)}) (?:an? |the |my )?(?P<x>.+)")
 
@@ -563,6 +659,28 @@ _WEEKDAYS = {f"{day}요일": name for day, name in zip("월화수목금토일", 
     "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"), strict=True)}  # a day that a turn names in English
 
 
+_THERE_IS = LazyPattern(r"(?:(?:나는|난|저는|전|우리는|우리 ?집에는?|나|저) )?(?P<v>[^?]+?)(?:이|가) ?있(?:어|어요|다|습니다|음)[.!]*")
+
+
+_TOLD_IN_BOTH = frozenset({"residence", "birthplace", "age", "birthday"})  # relations whose values are the same in two languages
+_LATIN_NAME = LazyPattern(r"[a-z]{2,}(?:-[a-z]+)?")
+
+
+def _in_both(fact: Fact) -> str:
+    "A fact's value as it is in both languages; empty: that is not known."
+    relation, value = fact.relation_key, fact.value_key
+    if relation in ("age", "birthday"):
+        return _plain_age(value) if relation == "age" else _plain_moment(value)
+    return _place_names().get(value, value if value in _place_names().values() else "")
+
+
+def _spelt_alike(old: str, new: str) -> bool:
+    "Whether a name may be another spelling of another: *katherine* and *kathryn*, `지현` and `지연`."
+    if old == new or old[:1] != new[:1]:
+        return False
+    return SequenceMatcher(None, old, new).ratio() >= 0.7 if new.isascii() else len(old) == len(new)
+
+
 def _named_once(text: str, value: str) -> str:
     "A value as a text writes it, if it has it once as a word, a Korean one perhaps with a particle; empty: it does not."
     after = r"(?!\w)" if value.isascii() else ""
@@ -590,6 +708,7 @@ _DATE_FORMS = tuple(LazyPattern(pattern) for pattern in (
     rf"(?:the )?(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<m>{_MONTH})\b\.?(?:,? (?P<y>\d{{4}}))?",
     rf"(?P<m>{_MONTH})\b\.? (?:the )?(?P<d>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (?P<y>\d{{4}}))?",
     r"(?:(?P<y>\d{4})년 ?)?(?P<m>\d{1,2})월 ?(?P<d>\d{1,2})일", r"(?P<y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)"))
+_SLASHED = LazyPattern(r"(?P<a>\d{1,2})[/.](?P<b>\d{1,2})(?:[/.](?P<y>\d{4}))?(?![\d/])")  # the greater number is no month
 _CLOCK_FORMS = tuple(LazyPattern(pattern) for pattern in (
     r"(?P<h>\d{1,2})(?::(?P<m>\d\d))? ?(?P<half>[ap])\.?m\b\.?", r"(?P<h>\d{1,2}):(?P<m>\d\d)", r"(?P<h>\d{1,2}) ?o'clock",
     rf"(?:(?P<half>오전|오후) ?)?(?P<h>\d{{1,2}}|{'|'.join(reversed(_KOREAN_HOURS))}) ?시(?: ?(?P<m>\d{{1,2}})분| ?(?P<past>반))?"))
@@ -637,6 +756,10 @@ def _plain_moment(value: str) -> str:
             parts.append(f"{m['y'] or ''}-{month:02}-{int(m['d']):02}")
             rest = f"{rest[:m.start()]} {rest[m.end():]}"
             break
+    if (m := _SLASHED.search(rest)) and not parts and (int(m["a"]) > 12) != (int(m["b"]) > 12):
+        month, day = sorted((int(m["a"]), int(m["b"])))
+        parts.append(f"{m['y'] or ''}-{month:02}-{day:02}")
+        rest = f"{rest[:m.start()]} {rest[m.end():]}"
     if m := _WEEKDAY.search(rest):
         parts.append(_DAYS[_DAYS.index(m["en"]) if m["en"] else "월화수목금토일".index(m["ko"])])
         rest = f"{rest[:m.start()]} {rest[m.end():]}"
@@ -750,7 +873,10 @@ def _same_in_other_words(fact: tuple[str, ...]) -> list[tuple[str, ...]]:
         plain = next((str(words.index(value) + 1) for words in (_UNITS, _KOREAN_UNITS, _KOREAN_HOURS) if value in words), "")
     else:
         plain = _place_names().get(value, "") if relation in _PLACES else _plain_sum(value)
-    return [("same", *_about(subject, relation), plain or _other_words().get(value, "") or _TITLES.sub("", value))]
+    who, what = _about(subject, relation)
+    sure = plain or (relation in _PLACES and value in _place_names().values())
+    said = plain or _other_words().get(value, "") or _TITLES.sub("", value)
+    return [("same", name, what, said) for name in (who, *(latin_spellings(who) if sure else ()))]  # 미나 is *mina*
 
 # %% ../../nbs/85_companion/05_supersession.ipynb #3f7096f8
 class RejectedValue(InvalidInput):
@@ -804,10 +930,31 @@ def _restated_facts(record: MemoryRecord) -> list[tuple[str, ...]]:
 _READ = 1_000  # characters of a text that is read for facts, as the grammar reads them
 
 
+_NOTE = LazyPattern(r"(?P<s>(?:[Mm]y |[Oo]ur )?[\w' -]{2,40}?)(?: ?[:=]| -) ?(?P<v>[^:=]{1,40})")  # *Mina's birthday: March 14*
+
+
+@cache
+def _korean_note() -> re.Pattern[str]:
+    "A property of somebody and its value without a verb: `미나 생일 3월 14일`."
+    properties = language_data("ko")["properties"]
+    return re.compile(rf"(?P<s>(?:[가-힣]+(?:의)? )?(?:{properties}))(?:[은는이가])? ?:? ?(?P<v>[^ :].{{0,30}}?)[.!]?")
+
+
+def _noted(text: str) -> str:
+    "A note without a verb as the sentence that it stands for; empty: it is none."
+    if m := _korean_note().fullmatch(text.strip()):
+        return f"{m['s']}은 {m['v']}이야"
+    m = _NOTE.fullmatch(text.strip(" .!"))
+    return f"{m['s']} is {m['v']}" if m and text.isascii() else ""
+
+
 def _stated_facts(record: MemoryRecord) -> list[tuple[str, ...]]:
     "Subject, relation and value of each stated fact in normal form; of a denied one *not*, the subject and what is denied."
+    stated = facts_of(record).facts
+    if not stated and len(record.text) <= 100 and (sentence := _noted(record.text)):
+        stated = facts_of(record.changed(text=sentence)).facts
     told = [("not", f.subject_key, _spelt_out(f"{f.relation_key} {f.value_key}")) if f.negated or f.ended else
-            (f.subject_key, f.relation_key, f.value_key) for f in facts_of(record).facts if f.value_key]
+            (f.subject_key, f.relation_key, f.value_key) for f in stated if f.value_key]
     return list(dict.fromkeys([*told, *_restated_facts(record)]))
 
 

@@ -31,8 +31,60 @@ CHANGES = (  # said before, said later, question
     ("나는 고기를 안 먹어", "다시 고기 먹어", "나 고기 먹어?"),
     ("나 고기 안 먹어", "나 이제 다시 고기 먹기 시작했어", "나 고기 먹어?"),
     ("나는 커피 끊었어", "커피 다시 마셔", "나 커피 마셔?"),
-    ("나 다리에 깁스했어", "깁스 풀었어", "나 깁스했어?"))
+    ("나 다리에 깁스했어", "깁스 풀었어", "나 깁스했어?"),
+    ("Biscuit is my dog.", "Biscuit died yesterday.", "Who is Biscuit?"),
+    ("Biscuit is alive and well.", "Biscuit died yesterday.", "How is Biscuit?"),
+    ("Biscuit needs a walk every morning.", "Biscuit passed away last night.", "When does Biscuit need a walk?"),
+    ("My dog's name is Biscuit.", "Biscuit was put to sleep.", "What is my dog's name?"),
+    ("We have a dog called Biscuit.", "Biscuit passed away last night.", "Do we have a dog?"),
+    ("I have a cat.", "My cat died in her sleep.", "Do I have a cat?"),
+    ("My grandmother lives in Leeds.", "My grandmother passed away.", "Where does my grandmother live?"),
+    ("I have two cats, Miso and Nori.", "Both cats died.", "Do I have cats?"),
+    ("My sister's name is Katherine.", "Her name is spelled Kathryn.", "What is my sister's name?"),
+    ("My boss is called Sara.", "It's Sarah with an h.", "What is my boss called?"),
+    ("My doctor is Dr. Petrosian.", "Oops, Petrossian with two s.", "Who is my doctor?"),
+    ("The dentist is on Thursday at 9.", "Make that Friday.", "When is the dentist?"),
+    ("The dentist is on Thursday at 9.", "make that Friday, same time", "When is the dentist?"),
+    ("Dinner is at 7.", "Make it 8.", "When is dinner?"),
+    ("My rent is 800.", "They raised the rent to 1350.", "How much is my rent?"),
+    ("My rent is 800.", "The rent is 850.", "How much is my rent?"),
+    ("우리 강아지 이름은 초코야", "초코가 어제 죽었어", "강아지 이름이 뭐야?"),
+    ("초코는 우리 강아지야", "초코가 무지개다리를 건넜어", "초코가 누구야?"),
+    ("할머니는 대구에 사셔", "할머니가 돌아가셨어", "할머니는 어디 사셔?"),
+    ("동생 이름은 지현이야", "아니 지연이라고 써", "동생 이름이 뭐야?"),
+    ("치과는 목요일 9시야", "금요일로 해줘", "치과 언제야?"),
+    ("월세는 80만 원이야", "90만 원으로 올랐어", "월세 얼마야?"),
+    ("회의실은 5층이야", "아뇨 6층이요", "회의실 몇 층이야?"))
 LOOK_ALIKES = (
+    ("Biscuit is my dog.", "My phone died yesterday.", "Who is Biscuit?"),
+    ("Biscuit is my dog.", "Biscuit's father died.", "Who is Biscuit?"),
+    ("Biscuit is my dog.", "Biscuit nearly died yesterday.", "Who is Biscuit?"),
+    ("Biscuit is my dog.", "Biscuit died of boredom at the vet.", "Who is Biscuit?"),
+    ("Biscuit is my dog.", "Did Biscuit die?", "Who is Biscuit?"),
+    ("The car needs a new tyre.", "The car died on the highway.", "What does the car need?"),
+    ("My grandmother was born in Leeds.", "My grandmother passed away.", "Where was my grandmother born?"),
+    ("My grandmother's birthday is on May 3.", "My grandmother passed away.", "When is my grandmother's birthday?"),
+    ("My sister's name is Mina.", "My sister passed away.", "What is my sister's name?"),
+    ("My sister lives in Leeds.", "My sister's dog died.", "Where does my sister live?"),
+    ("I have two cats, Miso and Nori.", "Both cats are asleep.", "Do I have cats?"),
+    ("I have two cats, Miso and Nori.", "Both plants died.", "Do I have cats?"),
+    ("I have two cats.", "Both of my parents died.", "Do I have cats?"),
+    ("My sister's name is Katherine.", "His name is spelled Stephen.", "What is my sister's name?"),
+    ("My sister's name is Katherine.", "The lane is spelled Kathrine Lane.", "What is my sister's name?"),
+    ("My boss is called Sara.", "It's lunch with an old friend.", "What is my boss called?"),
+    ("The dentist is on Thursday at 9.", "Make that two coffees.", "When is the dentist?"),
+    ("Dinner is at 7.", "Make it work!", "When is dinner?"),
+    ("Dinner is at 7.", "Make that Friday.", "When is dinner?"),
+    ("The dentist is on Thursday at 9.", "Can you make it Friday?", "When is the dentist?"),
+    ("My rent is 800.", "Her rent is 850.", "How much is my rent?"),
+    ("My rent is 800.", "The rent in Paris is 1350.", "How much is my rent?"),
+    ("우리 강아지 이름은 초코야", "배터리가 죽었어", "강아지 이름이 뭐야?"),
+    ("초코는 우리 강아지야", "배고파 죽겠어", "초코가 누구야?"),
+    ("할머니 생신은 3월 2일이야", "할머니가 돌아가셨어", "할머니 생신이 언제야?"),
+    ("동생 이름은 지현이야", "아니 그냥 써", "동생 이름이 뭐야?"),
+    ("동생 이름은 지현이야", "커피라고 써", "동생 이름이 뭐야?"),
+    ("치과는 목요일 9시야", "커피로 해줘", "치과 언제야?"),
+    ("회의실은 5층이야", "아뇨 6명이요", "회의실 몇 층이야?"),
     ("The meeting with Han is on Tuesday.", "Han moved the sofa to the living room.", "When is the meeting with Han?"),
     ("The meeting with Han is on Tuesday.", "Han moved to Busan.", "When is the meeting with Han?"),
     ("The meeting with Han is on Tuesday.", "Mina moved the party to Wednesday.", "When is the meeting with Han?"),
@@ -112,6 +164,33 @@ def test_of_two_meetings_the_one_is_moved_that_is_named(memory: Memory) -> None:
 def test_of_two_meetings_of_which_neither_is_named_none_is_moved(memory: Memory) -> None:
     tell(memory, [*MEETINGS, "They moved the meeting to Wednesday."], False)
     assert not any(hit.past for hit in memory.search("When is the meeting?"))
+
+
+@pytest.mark.parametrize(("told_before", "later", "past"), [
+    (["I own a boat.", "I own a van."], "I sold both.", True), (["I have a cat.", "I have a dog."], "Both died.", True),
+    (["Miso is my cat.", "Nori is my cat."], "Both cats died.", True), (["나는 자전거와 오토바이가 있어"], "둘 다 팔았어", True),
+    (["I own a boat.", "I own a van.", "I own a bike."], "I sold both.", False),
+    (["I have a cat.", "I have a dog."], "Both plants died.", False), (["나는 자전거와 오토바이가 있어"], "둘 다 멋져", False)])
+@pytest.mark.parametrize("chat", [False, True])
+def test_both_means_two_things_that_were_said_one_after_the_other(
+        memory: Memory, told_before: list[str], later: str, past: bool, chat: bool) -> None:
+    tell(memory, [*told_before, later], chat)
+    assert [is_past(memory, text, text) for text in told_before] == [past] * len(told_before)
+
+
+def test_a_short_answer_that_says_no_corrects_what_the_assistant_has_said(memory: Memory) -> None:
+    for said, answer in (("사무실은 5층이시군요.", "아뇨 6층이요"), ("So the office is on the 5th floor.", "No, the 6th floor.")):
+        memory.add_conversation([{"role": "assistant", "content": said}, {"role": "user", "content": answer}], session=said)
+        assert is_past(memory, said, said)
+
+
+def test_what_has_died_is_told_with_what_it_was_and_a_deletion_takes_it_back(memory: Memory) -> None:
+    old = memory.write("Biscuit is my dog.").id
+    new = memory.write("Biscuit died yesterday.").id
+    assert [h.id for h in memory.search("Who is Biscuit?")] == [new, old] and memory.get(old).valid_to is None
+    assert memory.search("Who was Biscuit before?")[0].id in (old, new)
+    memory.delete(new)
+    assert [(h.id, h.past) for h in memory.search("Who is Biscuit?")] == [(old, "")]
 
 
 def residences(memory: Memory) -> list[str]:

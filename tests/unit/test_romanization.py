@@ -8,7 +8,15 @@ from toy import index_of
 
 from rlm import Memory
 from rlm.core.text import tokens
-from rlm.core.text.romanization import hangul_names, hangul_sounds, latin_names, latin_sounds, same_name
+from rlm.core.text.romanization import (
+    MOST_SPELLINGS,
+    hangul_names,
+    hangul_sounds,
+    latin_names,
+    latin_sounds,
+    latin_spellings,
+    same_name,
+)
 from rlm.search.embedding.base import choose_embedder
 from rlm.search.query_features import asked_attribute, extract_query_features, tells_attribute
 
@@ -44,6 +52,14 @@ def test_one_name_has_nearly_always_the_same_sounds() -> None:
     "before 배포", "card 카트", "mina 미노", "junho 진호", "eunji 은주", "hajin 하은", "marco 마리아", "nadia 나다", "day 때", "down 돈"])
 def test_two_names_that_are_alike_are_two(pair: str) -> None:
     assert not same_name(*pair.split())
+
+
+def test_the_usual_spellings_of_a_name_are_listed_and_few_others() -> None:
+    usual = ["jiyoung", "지영", "jisoo", "지수", "minho", "민호", "seoyeon", "서연", "soojin", "수진", "hajun", "하준",
+             "hyunwoo", "현우", "younghee", "영희", "eunji", "은지", "yuna", "유나"]
+    for latin, hangul in zip(usual[::2], usual[1::2], strict=True):
+        assert latin in (found := latin_spellings(hangul)) and len(found) <= MOST_SPELLINGS and all(same_name(n, hangul) for n in found)
+    assert latin_spellings("Mina") == latin_spellings("") == latin_spellings("미") == ()
 
 
 def test_the_predicate_and_particles_are_no_names_and_neither_is_what_begins_a_question() -> None:

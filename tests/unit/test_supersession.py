@@ -668,3 +668,49 @@ def test_what_is_near_to_a_rejected_fact_is_stored(rejected: str) -> None:
     with Memory(":memory:", embedder="none") as memory:
         memory.companion.reject(text=rejected)
         assert [memory.write(text).text for text in NOT_RESTATED[rejected]] == [*NOT_RESTATED[rejected]]
+
+
+@pytest.mark.parametrize(("wrong", "refused", "stored"), [
+    ("Mina's birthday is March 14.", ("미나 생일은 3월 14일이야.", "미나 생일 3월 14일", "Mina's birthday: March 14",
+                                      "Mina's birthday is 03/14.", "Mina's birthday is 14/03", "미나는 3월 14일에 태어났어"),
+     ("미나 생일은 3월 15일이야.", "민호 생일은 3월 14일이야.", "Mina's birthday: March 15", "미나 결혼기념일은 3월 14일이야.",
+      "Mina's birthday is 03/04.", "Mina's party: March 14")),
+    ("미나 생일은 3월 14일이야.", ("Mina's birthday is on March 14.", "Meena's birthday is 3/14", "미나 생일: 3월 14일"),
+     ("Minho's birthday is on March 14.", "Mona's birthday is on March 14.", "Mina's birthday is on March 15.")),
+    ("지영이는 부산에 살아", ("지영이는 부산에 살아요",), ("Jina lives in Busan.", "Jiyoung lives in Daegu.")),
+    ("Jiyoung lives in Busan.", ("지영은 부산에 살아",), ("지영은 대구에 살아", "지훈은 부산에 살아"))])
+def test_a_rejected_value_is_refused_of_a_name_in_the_other_script_and_in_notes(
+        wrong: str, refused: tuple[str, ...], stored: tuple[str, ...]) -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.companion.reject(text=wrong)
+        for text in refused:
+            with pytest.raises(RejectedValue):
+                memory.write(text)
+        assert [memory.write(text).text for text in stored] == list(stored)
+
+
+ACROSS = [("Jisu lives in Busan.", "지수는 대구로 이사했어"), ("지수는 부산에 살아", "Jisu moved to Daegu."),
+          ("미나는 34살이야", "Mina is 35."),
+          ("Jiyoung lives in Seoul.", "지영이는 부산으로 이사했어"), ("Mina is 34 years old.", "미나는 35살이야"),
+          ("My mum lives in Seoul.", "엄마는 부산으로 이사하셨어"), ("우리 아빠는 대구에 사셔", "My dad moved to Busan.")]
+
+
+@pytest.mark.parametrize(("old", "new"), ACROSS)
+def test_an_update_in_the_other_language_ends_what_was_said_of_the_same_name(old: str, new: str) -> None:
+    with Memory(":memory:", embedder="none", clock=ManualClock("2026-01-05")) as memory:
+        first, second = (memory.write(text, valid_from=day).id for text, day in ((old, "2026-01-01"), (new, "2026-01-02")))
+        assert memory.get(first).valid_to is not None and [r.id for r in memory.superseded_by(second)] == [first]
+        memory.delete(second)
+        assert memory.get(first).valid_to is None
+
+
+@pytest.mark.parametrize("texts", [
+    ("Jisu lives in Busan.", "지수는 부산에 살아"), ("Jisu lives in Busan.", "지훈이는 대구로 이사했어"),
+    ("Jisu lives in York.", "지수는 대구로 이사했어"),
+    ("Jisu lives in Busan.", "지수는 대구에서 일해"), ("Jisu's sister lives in Busan.", "지수는 대구로 이사했어"),
+    ("미나는 서울에 살아", "민아는 대구에 살아", "Mina moved to Busan."), ("Mina is 34 years old.", "미나는 서른네 살이야"),
+    ("My sister lives in Busan.", "언니는 대구로 이사했어"), ("Jisu lives in Busan.", "나는 대구로 이사했어")])
+def test_what_may_be_of_another_or_says_the_same_in_the_other_language_ends_nothing(texts: tuple[str, ...]) -> None:
+    with Memory(":memory:", embedder="none", clock=ManualClock("2026-01-05")) as memory:
+        ids = [memory.write(text, valid_from=f"2026-01-0{n}").id for n, text in enumerate(texts, start=1)]
+        assert not any(memory.get(id).valid_to for id in ids)

@@ -155,6 +155,15 @@ class FactTable:
         sql = f"{_SELECT} WHERE f.namespace = ? AND {_CURRENT} ORDER BY f.seq DESC, f.place LIMIT {limit}"
         return [_fact(row) for row in self.db.query(sql, (namespace,))]
 
+    def of_hangul_names(self,
+                        namespace: str,     # the partition
+                        relation_key: str,  # normal form of a relation
+                        limit: int = RELATED,  # facts at most
+                        ) -> list[Fact]:    # in the order of their subjects
+        "Return the current facts of a relation whose subject begins with a syllable of Hangul. Costs nothing where there is none."
+        return self._found(f"f.namespace = ? AND f.subject_key >= '가' AND f.subject_key <= '힣' AND f.relation_key = ? AND {_CURRENT}",
+                           (namespace, relation_key))[:limit]
+
     def times(self,
               namespace: str,     # the partition
               limit: int = RELATED,  # facts at most
