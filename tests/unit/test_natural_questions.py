@@ -212,6 +212,17 @@ def test_a_definition_makes_members_and_what_it_does_not_show_is_not_denied(tmp_
         assert result.abstained if wanted is None else result["value"] == wanted, (question, result.answer)
 
 
+@pytest.mark.parametrize(("ontology", "said"), [
+    ("prov", {"How many agents are there?": "no individuals; subclasses: 5",
+              "How many agents are in PROV?": "no individuals; subclasses: 5", "wasInfluencedBy의 모든 하위 속성은 몇 개야?": 16,
+              "How many subclasses does Agent have?": 5, "How many subproperties does wasInfluencedBy have in total?": 16,
+              "How many persons are there?": None}),
+    ("library", {"분관은 몇 개야?": 2})])
+def test_a_count_of_things_is_no_count_of_kinds_and_in_total_is_at_any_depth(ontology: str, said: dict[str, object]) -> None:
+    for result, (question, wanted) in zip(answered(ontology, list(said)), said.items(), strict=True):
+        assert result.abstained if wanted is None else result["value"] == wanted, (question, result.answer)
+
+
 def test_the_sets_are_two_halves() -> None:
     dev, held = questions("asked_naturally_dev"), questions("asked_naturally_held")
     anew, aside = questions("asked_anew_dev"), questions("asked_anew_held")

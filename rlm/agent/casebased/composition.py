@@ -214,7 +214,7 @@ def compose(names: QuestionEntities,  # terms that the question names
         iri = marks[subject[1] or subject[2]].terms[0].iri
         return _CODE.format(arguments="kind='term', deprecated=True") + f"FINAL({iri!r} in [i[\"iri\"] for i in items])"
     for plain in (_header, _does, _required, _counted, _connected, _applies, _bears, _both, _nested, _two_terms, _two_facts, _values, _unit,
-                  _is_a, _listed):
+                  _is_a, _all_below, _listed):
         if (code := plain(names, text, marks)):
             return code
     found = _read_term_set(text, marks)
@@ -260,7 +260,7 @@ _INDEFINITE = frozenset(_ANYONE.split())
 _LIST = re.compile(r"(?:what|which) (?:kinds of |sorts of )?(\{[cp]\d\})(?P<noun> (?:agents|types|kinds|forms|items|products|values))?"
                    r" (?:are (?:there|available|listed|described|mentioned|included)|exist|can i (?:use|choose)|do we have)"
                    r"(?: here)?\??|who are (?:all )?(?:the )?(\{c\d\}) ?\??"
-                   r"|(?P<many>how many) (\{c\d\}) (?:are|exist)(?: there)?(?: here)?\??"
+                   r"|(?P<many>how many) (\{c\d\}) (?:are|exist)(?: there)?(?: here| in)?\??"
                    r"|(?:list|show|enumerate|name|give me|show me) (?:all |every |the |of )+(\{[cp]\d\})[.?]?"
                    r"|(\{[cp]\d\}) ?(?:에는|에|으로는|로는|은|는|이|가)? ?(?:어떤 것(?:들)?이|무엇이|뭐가|어떤 게) 있\S*\??"
                    r"|(\{c\d\}) ?(?:은|는|이|가)? ?(?:모두|전부|총)? ?(?P<korean>몇) ?(?:개|곳|군데|명|가지|종류|종)\S*"
@@ -582,6 +582,33 @@ def _connected(names: QuestionEntities, text: str, marks: Mapping[str, Link]) ->
     return code + "if len(found) == 1:\n    FINAL(found)\n"
 
 
+_COUNT_CODE = """those = find_terms(kind="term", instance_of={term!r}, limit=1)["total"]
+below = find_terms(kind="term", below={term!r}, limit=1)["total"]
+if those or below:
+    FINAL(those if those else {none!r}.replace("…", str(below)))
+"""
+
+
+def _counted_things(term: str, english: bool) -> str:
+    "Code for how many individuals a class has; where it has none, that is said beside the number of its subclasses."
+    return _COUNT_CODE.format(term=term, none="no individuals; subclasses: …" if english else "개체는 없습니다. 하위 클래스: …")
+
+
+_ALL_BELOW = re.compile(r"(?:find|list|show|show me|give me|name|(?:what|which) are) (?:all|every) (?:of )?(?:the )?sub-?propert(?:y|ies) "
+                        r"of (?:the property )?(\{p\d\}) ?[?.]?"
+                        r"|(?P<count>how many) sub-?properties does (\{p\d\}) have (?:in total|altogether|in all) ?\??"
+                        r"|(\{p\d\}) ?의 ?(?:모든|전체) ?하위 ?속성(?:은|을|는|이)? ?(?P<korean>(?:모두 |전부 )?몇 ?개\S*)?"
+                        r"(?:(?:모두 |전부 )?(?:뭐|무엇|찾아|알려|보여)\S*)? ?[?.]?")
+
+
+def _all_below(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
+    "Code for all properties below one, at any depth, or for their number."
+    if not (m := _ALL_BELOW.fullmatch(text)):
+        return ""
+    code = _CODE.format(arguments=f"kind='term', below={_iri(marks, next(g for g in m.groups() if g and g.startswith('{')))!r}")
+    return code + ("FINAL(len(items))\n" if m["count"] or m["korean"] else "FINAL([i[\"iri\"] for i in items])\n")
+
+
 def _listed(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
     "Code for all that is below a class, or all its instances, where it has the one or the other."
     if not (m := _LIST.fullmatch(text)):
@@ -592,6 +619,8 @@ def _listed(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> st
     many = bool(m["many"] or m["korean"])
     if text.isascii() and not (plural or m["noun"] or many):
         return ""
+    if many and not (m["korean"] and "종" in text):
+        return _counted_things(_iri(marks, mark), text.isascii())
     every = re.search(r"\b(?:all|every)\b|모든|모두|다 |전부", text) is not None
     direct = False if many else 'bool(below["items"])'  # who counts researchers counts people, of whatever kind
     code = _EITHER.format(term=_iri(marks, mark), is_class=mark[1] == "c", every=every or many, many=many, direct=direct)
