@@ -15,6 +15,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, tzinfo
 
 import numpy as np
 from numpy.typing import NDArray
@@ -315,10 +316,14 @@ def compose(pinned: Sequence[MemoryRecord],          # always present, the most 
             count: TokenCounter = estimate_tokens,   # counts the tokens of a text
             past: Mapping[str, str] | None = None,   # id → what is no longer true of it, or is later
             short: Mapping[str, str] | None = None,  # id → the beginning that names it; whole where it is not given
+            where: tzinfo = UTC,                     # zone whose days and hours are told
             ) -> ContextBlock:
     "Return the block. It never costs more than its budget, and never holds half a fact. Raises `InvalidInput` for a budget below 1."
     if budget < 1:
         raise InvalidInput(f"The budget is {budget} tokens.", "Give at least 1; a few memories need some 100.")
+    if where is not UTC:
+        pinned = [r.changed(valid_from=r.valid_from.astimezone(where)) for r in pinned]
+        found = [(r.changed(valid_from=r.valid_from.astimezone(where)), relevance) for r, relevance in found]
     asked, always, found = tokens(question), {r.id for r in pinned}, _told_once(found, question)
     first, last, named = f'<{FENCE} note="{NOTE}">\n', f"</{FENCE}>", short or {}
     over = {id: f"later: {named.get(what[7:], what[7:])}" if what.startswith("later: ") else what for id, what in (past or {}).items()}

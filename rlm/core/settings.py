@@ -285,7 +285,7 @@ class Settings:
         0.02, "A share of failures that is tolerated however many they are; 0: only the counts matter.", _real(0, 1))
     ttl_hot: float = setting(30.0, "Days without use after which what was not promoted is archived.", _days)
     ttl_ltm: float = setting(180.0, "Days without use after which what was promoted is archived.", _days)
-    time_zone: str = setting("UTC", "Where midnight is, for daily jobs: a name like Asia/Seoul.", _zone)
+    time_zone: str = setting("UTC", "Where days begin, in blocks, in dates as filters and for daily jobs: a name like Asia/Seoul.", _zone)
     solver_timeout_s: float = setting(1.0, "How long the solver may think about one question on rules, in seconds.", _real(0.001, 3600))
     rule_webhook: str = setting("", "Where a rule that is held is told, as JSON; empty: nowhere.", lambda v: v if v == "" else _url(v))
     serve_host: str = setting("127.0.0.1", "Where `rlm serve` listens: a name or an address. Beyond this machine only with tokens.", _word)

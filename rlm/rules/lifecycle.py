@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['CLOCK_SLACK', 'HeldCallback', 'WEBHOOK_TIMEOUT_S', 'LONGEST_NAP', 'plan', 'due_limits', 'DueReport', 'RuleEvent',
-           'RuleHistory', 'register_held_callback', 'RuleLifecycle', 'zone', 'midnight_after', 'next_runs',
-           'MidnightScheduler']
+           'RuleHistory', 'register_held_callback', 'RuleLifecycle', 'midnight_after', 'next_runs', 'MidnightScheduler']
 
 # %% ../../nbs/50_rules/07_lifecycle.ipynb #876c27ec
 import json
@@ -18,12 +17,11 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tqdm import tqdm
 
-from ..core.clock import Clock, SystemClock, from_iso, parse_time, to_iso
-from ..core.errors import InvalidInput, NotFound, SettingsError
+from ..core.clock import Clock, SystemClock, from_iso, parse_time, to_iso, zone
+from ..core.errors import InvalidInput, NotFound
 from ..core.guard import guarded
 from ..core.promotion import RANK, PromotionPolicy, PromotionVerdict, judge, must_hold
 from ..core.settings import Settings
@@ -429,18 +427,6 @@ class RuleLifecycle:
             if not versions or versions[-1].kind != "rule":
                 raise NotFound(f"Nothing is known of a rule {rule_id[:60]!r} in namespace {self.namespace!r}.", "See `rlm rules list`.")
             return make_history(versions, self.backend.events(self.namespace, versions[-1].id))
-
-# %% ../../nbs/50_rules/07_lifecycle.ipynb #42fefd57
-def zone(name: str,  # such as Asia/Seoul
-         ) -> tzinfo:
-    "Find a time zone by its name. Raises `SettingsError`."
-    if name.upper() == "UTC":
-        return UTC
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise SettingsError(f"There is no time zone {name!r}.", "Set time_zone to a name like Asia/Seoul or Europe/Berlin, or UTC; "
-                            "where the system has no zones, pip install 'rlm[rules]' brings them.") from None
 
 # %% ../../nbs/50_rules/07_lifecycle.ipynb #fca56986
 def midnight_after(moment: datetime,  # with a time zone

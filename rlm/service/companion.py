@@ -25,7 +25,7 @@ from ..companion.supersession import DISPUTES, RejectedValue, at_each_detail, fa
 from ..companion.sleep import CHECKPOINT, SleepCycle, SleepReport, UndoReport, forgetting_curve
 from ..companion.statement import normal_value, relation_of
 from ..companion.fact_extraction import answered, asked_relations, text_facts
-from ..core.clock import parse_time, to_iso
+from ..core.clock import parse_time, to_iso, zone
 from ..core.errors import InvalidInput, NotFound
 from ..core.guard import TrustState, guarded_value, screen, trust_of
 from ..core.ids import canonical_json, digest, new_id
@@ -678,7 +678,8 @@ class Companion:
             short = self.storage.memories.short_ids(self.namespace, list(shown))
             ended = past_of(self.ctx, list(shown.values()), ahead=True)
         text, rules = self._applicable_rules(query, facts, budget // 3, count)
-        block = compose(profile, answers, query, budget - count(text) if text else budget, count, ended, short)
+        block = compose(profile, answers, query, budget - count(text) if text else budget, count, ended, short,
+                        zone(self.ctx.settings.time_zone))
         if text:
             whole = f"{text}\n{block.text}" if block.text else text
             block = replace(block, text=whole, tokens=count(whole), budget=budget, rules=tuple(a.rule.rule_id for a in rules))
@@ -737,7 +738,6 @@ class Companion:
               ) -> MemoryAudit:
         """Return what the store held at a moment, and what had been served by then: to whom, by which score, in which version. Raises
         `NotFound` for an unknown memory, `InvalidInput`."""
-        from rlm.rules.lifecycle import zone  # here, as it loads the language of rules
         moment, most = audited_moment(when, self.ctx.clock.now(), zone(self.ctx.settings.time_zone)), read_k(k)
         past = {} if when is None else {"as_of": moment}
         history = None if id is None else self.reader.history(id := self.reader.known_id(id))

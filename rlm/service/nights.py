@@ -11,9 +11,10 @@ from dataclasses import replace
 from datetime import tzinfo
 
 from rlm.companion.sleep import SleepReport
+from rlm.core.clock import zone
 from rlm.core.errors import RlmError, StoreBusy, StoreMoved
 from rlm.core.settings import Settings
-from rlm.rules.lifecycle import DueReport, MidnightScheduler, RuleLifecycle, zone
+from rlm.rules.lifecycle import DueReport, MidnightScheduler, RuleLifecycle
 
 from .memory import Memory
 

@@ -11,10 +11,11 @@ import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from copy import deepcopy
+from datetime import tzinfo
 from typing import Any
 
 from ..companion.pair_judge import ENDED
-from ..core.clock import parse_time
+from ..core.clock import parse_time, zone
 from ..core.errors import InvalidInput, NotFound
 from ..core.text import clip
 from .memory_context import MemoryContext
@@ -82,7 +83,7 @@ class MemoryReader:
             as_of: Any = None,  # moment whose version is wanted; None: the present
             ) -> MemoryRecord:
         "Return one memory. Raises `NotFound`."
-        found = self.storage.get([self.known_id(id)], self.namespace, None if as_of is None else parse_time(as_of, "as_of"))
+        found = self.storage.get([self.known_id(id)], self.namespace, None if as_of is None else parse_time(as_of, "as_of", self._zone))
         if not found:
             gone = [] if as_of is not None else self.storage.events(self.namespace, self.known_id(id), kinds=("delete", "erase"))
             hint = (f"It was {'erased' if gone[-1].kind == 'erase' else 'deleted'} on {gone[-1].at:%Y-%m-%d at %H:%M} UTC: see its history."
@@ -90,12 +91,16 @@ class MemoryReader:
             raise NotFound(f"There is no memory {id!r} in namespace {self.namespace!r}.", hint)
         return found[0]
 
+    @property
+    def _zone(self) -> tzinfo:
+        return zone(self.ctx.settings.time_zone)
+
     def recent(self,
                k: int,                      # largest number returned
                filters: Mapping[str, Any],  # fields of `Filters`
                ) -> list[MemoryRecord]:
         "Return the memories stored last, newest first."
-        return self.storage.find(self.namespace, Filters.read(self.ctx.clock.now(), **filters), k)
+        return self.storage.find(self.namespace, Filters.read(self.ctx.clock.now(), self._zone, **filters), k)
 
     def ended(self,
               k: int,                      # largest number returned
@@ -103,7 +108,7 @@ class MemoryReader:
               ) -> list[MemoryRecord]:
         "Return the memories whose time is over, superseded or expired, those stored last first."
         now, found, below = self.ctx.clock.now(), list[MemoryRecord](), None
-        while len(found) < k and (some := self.storage.find(self.namespace, Filters.read(**filters), 1000, below=below)):
+        while len(found) < k and (some := self.storage.find(self.namespace, Filters.read(None, self._zone, **filters), 1000, below=below)):
             found += [r for r in some if r.valid_to is not None and r.valid_to <= now]
             below = some[-1].seq
         return found[:k]
@@ -133,7 +138,8 @@ class MemoryReader:
              filters: Mapping[str, Any],  # fields of `Filters`
              ) -> MemoryPage:
         "Return a page of memories, newest first. Raises `InvalidInput` for a cursor that is none."
-        chosen, cursors = Filters.read(self.ctx.clock.now(), **filters), _PageCursor(self.storage.position()[0], self.namespace)
+        chosen = Filters.read(self.ctx.clock.now(), self._zone, **filters)
+        cursors = _PageCursor(self.storage.position()[0], self.namespace)
         below = cursors.read(cursor)
         found = self.storage.find(self.namespace, chosen, k + 1, below=below)
         return MemoryPage(tuple(found[:k]), cursors.write(found[k - 1].seq) if len(found) > k else None)

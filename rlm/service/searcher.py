@@ -21,6 +21,7 @@ from ..companion.policy import answers_nothing, only_asks
 from ..companion.supersession import is_kept_as_given
 from ..companion.statement import normal_value
 from ..companion.fact_extraction import asked_facts
+from ..core.clock import zone
 from ..core.errors import InvalidInput, ModelMismatch
 from ..core.guard import trust_of
 from ..core.settings import cosines, reaches
@@ -261,7 +262,7 @@ class MemorySearcher:
               ) -> SearchRequest:
         "Return a question with its terms and filters, not embedded yet. Raises `InvalidInput`."
         terms = dict.fromkeys(tokens(valid_text(query, "query", self.ctx.settings.max_text_chars)))
-        return SearchRequest(query, tuple(terms), Filters.read(self.ctx.clock.now(), **filters))
+        return SearchRequest(query, tuple(terms), Filters.read(self.ctx.clock.now(), zone(self.ctx.settings.time_zone), **filters))
 
     def embed(self,
               request: SearchRequest,  # a parsed question

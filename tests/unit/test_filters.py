@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rlm.core.clock import parse_time, zone
+from rlm.core.errors import InvalidInput
 from rlm.search.metadata_table import whole_second_span
 from rlm.search.namespace_index import SAVE_AFTER
 from rlm.service.memory import Memory
@@ -156,3 +158,16 @@ def test_ids_are_looked_up_by_number(memory: Memory, plans: list[str]) -> None:
     for some in (sorted(known)[:3], sorted(known)):
         assert MemoryTable(db).ids("default", some) == {s: known[s] for s in some} and MemoryTable(db).ids("other", some) == {}
     assert sum("memories USING INTEGER PRIMARY KEY (rowid=?)" in step for step in plans) == 4, plans
+
+
+def test_days_are_days_of_the_zone_that_is_set() -> None:
+    with Memory(":memory:", embedder="none", time_zone="Asia/Seoul") as seoul, Memory(":memory:", embedder="none") as utc:
+        for memory in (seoul, utc):
+            memory.write("아침에 요가를 했다", valid_from="2026-11-22T07:00:00+09:00", id="yoga")
+        assert [m.id for m in seoul.list(since="2026-11-22", until="2026-11-23")] == ["yoga"] and not utc.list(since="2026-11-22")
+        assert "[yoga 2026-11-22]" in seoul.context("요가").text and "[yoga 2026-11-21]" in utc.context("요가").text
+        assert seoul.get("yoga").valid_from == utc.get("yoga").valid_from and seoul.get("yoga").valid_from.tzinfo is UTC
+        with pytest.raises(InvalidInput, match="give the day after"):
+            seoul.list(since="2026-11-22", until="2026-11-22")
+    summer = [parse_time(f"2026-03-{day}", where=zone("Europe/Berlin")) for day in (29, 30)]
+    assert (summer[1] - summer[0]).total_seconds() == 23 * 3600 and summer[0].isoformat() == "2026-03-28T23:00:00+00:00"

@@ -9,13 +9,14 @@ from typing import IO, Any
 
 import click
 
+from rlm.core.clock import zone
 from rlm.core.errors import InvalidInput
 from rlm.core.settings import Settings
 from rlm.core.text import clip
 from rlm.rules.audit import audit as audited
 from rlm.rules.conflicts import VERDICTS, ConflictLog, repeat_offenders
 from rlm.rules.decision_tables import export_table, import_table
-from rlm.rules.lifecycle import DueReport, MidnightScheduler, next_runs, zone
+from rlm.rules.lifecycle import DueReport, MidnightScheduler, next_runs
 from rlm.rules.model import Rule
 from rlm.rules.resolution import AntinomicLoop, BaseGeneration, ConflictResolver, Fallback
 from rlm.rules.rule_store import RuleStore

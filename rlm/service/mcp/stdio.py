@@ -19,7 +19,7 @@ from mcp.server.stdio import stdio_server
 
 from rlm.core.errors import RlmError
 from rlm.core.settings import Settings
-from rlm.rules.lifecycle import zone
+from rlm.core.clock import zone
 
 from ..memory import Memory
 from ..nights import NightThread, sleep_everywhere
