@@ -11,6 +11,7 @@ import os
 import platform
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -187,10 +188,13 @@ def _plan_night(storage: SQLStorage,      # the store
 LEASE = timedelta(minutes=10)  # time after which a night that did not end counts as cut short, if its process can't be asked
 CHECKPOINT = " checkpoint"  # what follows the name of a learner under which a night saves its parameters
 NIGHT = "sleep"  # kind of the events that begin and end a night
+_RUNNING = set[str]()  # ids of the nights that this process is at
 
 
-def _is_alive(detail: Mapping[str, Any]) -> bool | None:
-    "Whether the process that began a night still runs; None: it runs on another machine, or can't be asked."
+def _is_alive(night: str, detail: Mapping[str, Any]) -> bool | None:
+    "Whether what began a night is still at it; None: it runs on another machine, or can't be asked."
+    if night in _RUNNING:
+        return True
     if detail.get("host") != platform.node() or os.name != "posix":
         return None
     try:
@@ -229,7 +233,7 @@ class SleepCycle:
         found: dict[str, dict[str, Any]] = {}
         for e in self.storage.events(self.namespace, kinds=(NIGHT,)):
             if e.detail.get("stage") == "begin":
-                found[e.subject] = {"began": e.at, "ended": None, "event": e.id, "detail": e.detail}
+                found.setdefault(e.subject, {"began": e.at, "ended": None, "event": e.id}).update(detail=e.detail, claimed=e.at)
             elif e.subject in found:
                 found[e.subject] |= {"ended": e.at, "counts": e.detail.get("counts", {})}
         return found
@@ -250,12 +254,12 @@ class SleepCycle:
         return bool(oldest) and self.clock.now() - oldest[0].created_at >= rest
 
     def unfinished(self) -> str | None:
-        "Return the id of the last night if it was cut short; None: it ended. Raises `StoreBusy` while another process is at it."
+        "Return the id of the last night if it was cut short; None: it ended. Raises `StoreBusy` while another call is at it."
         last = next(reversed(self.nights().items()), None)
         if last is None or last[1]["ended"] is not None:
             return None
-        alive = _is_alive(last[1]["detail"])
-        if alive or (alive is None and self.clock.now() - last[1]["began"] < LEASE):
+        alive = _is_alive(last[0], last[1]["detail"])
+        if alive or (alive is None and self.clock.now() - last[1]["claimed"] < LEASE):
             raise StoreBusy(f"A sleep that began at {last[1]['began']:%H:%M} is still running.", "Wait until it has ended.")
         return last[0]
 
@@ -265,23 +269,37 @@ class SleepCycle:
             delete: bool = True,    # False: what is due for deletion waits for another night
             progress: Callable[[int, int], object] | None = None,  # called after each batch with changes made and planned
             ) -> SleepReport:
-        "Sleep, or go on with a night that was cut short. Raises `StoreBusy` while another process sleeps."
+        "Sleep, or go on with a night that was cut short. Raises `StoreBusy` while another process or thread sleeps."
+        with nullcontext(new_id()) if dry_run else self._claimed() as night:
+            return self._run(night, dry_run, forget, delete, progress)
+
+    @contextmanager
+    def _claimed(self) -> Iterator[str]:
+        "Yield the id of a night that this call alone is at: a new one, or one that was cut short. Raises `StoreBusy`."
+        night = ""
+        try:
+            with self.storage.transaction() as tx:  # whoever has the next turn sees it
+                night = self.unfinished() or new_id()
+                tx.log([Event(self.clock.now(), NIGHT, night, self.namespace,
+                              {"stage": "begin", "pid": os.getpid(), "host": platform.node()})])
+                _RUNNING.add(night)
+            yield night
+        finally:
+            _RUNNING.discard(night)
+
+    def _run(self, night: str, dry_run: bool, forget: bool, delete: bool, progress: Callable[[int, int], object] | None) -> SleepReport:
         now = self.clock.now()
-        begun = None if dry_run else self.unfinished()
-        night = begun or new_id()
         looked_at, planned = _plan_night(self.storage, self.namespace, now, self.curve, forget)
         merged = {c.id for c in planned if c.kind == "merge"}
-        judged = [j for j in self._judged(begun) if not merged & {j.old.id, j.new.id}]
+        judged = [j for j in self._judged(night) if not merged & {j.old.id, j.new.id}]
         over = [SleepChange("supersede", j.old.id, j.reason, j.new.id, j.old.version) for j in judged if j.ends]
         planned = over + [c for c in planned if c.id not in {o.id for o in over} | {o.into for o in over}]
         planned = [c for c in planned if delete or c.kind != "delete"]
-        before = len(self._events_of(begun, self.nights()[begun]["event"])) if begun else 0
+        before = 0 if dry_run else len(self._events_of(night, self.nights()[night]["event"]))
         tonight = planned[:max(0, self.limit - before)]
         put_off = len(planned) - len(tonight)
         if dry_run:
             return SleepReport(night, now, True, looked_at, tuple(tonight), put_off)
-        if begun is None:
-            self._log(night, {"stage": "begin", "pid": os.getpid(), "host": platform.node()})
         done = list[SleepChange]()
         for start in range(0, len(tonight), BATCH):
             done += self._carry_out(night, tonight[start:start + BATCH], {j.old.id: j for j in judged if j.ends})
@@ -293,7 +311,8 @@ class SleepCycle:
                     self.pairs.apply(tx, judgement, night)
         saved = self._checkpoint()
         report = SleepReport(night, now, False, looked_at, tuple(done), put_off, saved)
-        self._log(night, {"stage": "end", "counts": report.counts, "put_off": put_off})
+        with self.storage.transaction() as tx:
+            tx.log([Event(self.clock.now(), NIGHT, night, self.namespace, {"stage": "end", "counts": report.counts, "put_off": put_off})])
         return report
 
     def undo(self,
@@ -311,11 +330,11 @@ class SleepCycle:
                 kept |= {event.subject: why} if why else {}
         return UndoReport(night, tuple(restored), kept)
 
-    def _judged(self, begun: str | None) -> list[PairJudgement]:
+    def _judged(self, tonight: str) -> list[PairJudgement]:
         "What memories since the night before replace, or may, without what people have taken back; those of writes are judged already."
         if self.pairs is None:
             return []
-        earlier = [n["began"] for night, n in self.nights().items() if night != begun][-1:]
+        earlier = [n["began"] for night, n in self.nights().items() if night != tonight][-1:]
         found = self.storage.find(self.namespace, Filters.read(kind="block"), self.limit)
         apart = Decisions.read(self.storage, self.namespace).apart
         judged = self.pairs.propose([r for r in found if not earlier or r.created_at >= earlier[0]])
@@ -325,9 +344,6 @@ class SleepCycle:
         found = self.storage.events(self.namespace, after=after, kinds=("update", "forget"))
         return [e for e in found if e.detail.get("night") == night and "undone" not in e.detail]
 
-    def _log(self, night: str, detail: Mapping[str, Any]) -> None:
-        with self.storage.transaction() as tx:
-            tx.log([Event(self.clock.now(), NIGHT, night, self.namespace, detail)])
 
     def _carry_out(self, night: str, changes: Sequence[SleepChange], judged: Mapping[str, PairJudgement]) -> list[SleepChange]:
         "Make some changes, in one transaction; returns those that were made."

@@ -1,7 +1,8 @@
 "Sleep merges what says the same and nothing else, forgets by the right clocks, and can be taken back."
 import json
 import os
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -193,10 +194,8 @@ def test_a_night_that_was_cut_short_goes_on_once(memory: Memory, clock: ManualCl
     memory.write_many([f"Odd remark {n}." for n in range(2 * BATCH)])
     clock.advance(days=60)
 
-    def crash(done: int, planned: int) -> None:
-        raise KeyboardInterrupt
     with pytest.raises(KeyboardInterrupt):
-        memory.companion.sleep(progress=crash)
+        memory.companion.sleep(progress=_crash)
     [cut] = memory.companion.nights()
     assert cut["ended"] is None
     report = memory.companion.sleep()
@@ -212,6 +211,37 @@ def test_two_processes_do_not_sleep_at_once(memory: Memory, clock: ManualClock) 
         memory.companion.sleep()
     assert memory.companion.sleep(dry_run=True).dry_run
     assert sleep_if_due(memory) is None
+
+
+def test_two_threads_do_not_sleep_at_once(memory: Memory, clock: ManualClock) -> None:
+    memory.write_many([f"Odd remark {n}." for n in range(2 * BATCH)])
+    clock.advance(days=60)
+    met = list[Exception | None]()
+
+    def second(done: int, planned: int) -> None:  # a request beside the nightly thread
+        thread = threading.Thread(target=lambda: met.append(_failure(memory.companion.sleep)))
+        thread.start()
+        thread.join()
+    with pytest.raises(KeyboardInterrupt):
+        memory.companion.sleep(progress=_crash)
+    for _ in range(2):  # a night that was cut short and goes on, and a new one
+        before = len(met)
+        report = memory.companion.sleep(progress=second)
+        assert len(met) == before + len(report.changes) // BATCH and all(isinstance(e, StoreBusy) for e in met)
+        clock.advance(days=300)
+    assert len(met) == 3 and len(memory.companion.nights()) == 2 and all(n["ended"] for n in memory.companion.nights())
+
+
+def _crash(done: int, planned: int) -> None:
+    raise KeyboardInterrupt
+
+
+def _failure(call: Callable[[], object]) -> Exception | None:
+    try:
+        call()
+    except Exception as e:
+        return e
+    return None
 
 
 def test_a_rejected_memory_is_not_brought_back_by_the_undoing_of_a_night(memory: Memory, clock: ManualClock) -> None:
