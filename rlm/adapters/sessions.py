@@ -67,7 +67,7 @@ class AgentSession:
             raise InvalidInput(f"An item is given as {type(wrong[0]).__name__}.", "Give dictionaries with role and content.")
         turns = [turn_fields(item, item, new_id()) for item in items]
         if turns:
-            await run_in_thread(self.memory.add_conversation, turns, self.session_id, source_type="openai-agents")
+            await run_in_thread(self._add, turns)
 
     async def pop_item(self,
                        wrapper: Any = None,  # context of the run; not used
@@ -80,6 +80,11 @@ class AgentSession:
                             ) -> None:
         "Delete all items of the conversation. They can be restored, as any memory; `rlm memory delete --erase` leaves no trace."
         await run_in_thread(self._clear)
+
+    def _add(self, turns: list[dict[str, Any]]) -> None:
+        "Store turns as they are: the SDK hands over what is new, and what it has taken out once more."
+        writer = self.memory.writer
+        writer.insert(writer.prepare_turns(turns, self.session_id, {"source_type": "openai-agents"}), len(turns))
 
     def _items(self, limit: int | None) -> list[Any]:
         found = list[Any]()
@@ -97,7 +102,7 @@ class AgentSession:
 
     def _clear(self) -> None:
         if ids := [r.id for r in every_memory(self.memory, session=self.session_id)]:
-            self.memory.delete(ids)
+            self.memory.delete(ids, restart=True)
 
 
 class TranscriptStore:
@@ -166,7 +171,7 @@ class TranscriptStore:
     def _delete(self, key: Any) -> None:
         found = every_memory(self.memory, session=_session(key)) if key.get("subpath") else self._of_session(key)
         if ids := [r.id for r in found]:
-            self.memory.delete(ids)
+            self.memory.delete(ids, restart=True)
 
 
 def _session(key: Any) -> str:

@@ -525,10 +525,11 @@ class Memory:
                erase: bool = False,        # leave no trace: every version, index entry and freed byte
                force: bool = False,        # immutable ones, too
                if_version: int | None = None,  # delete this version only; another one raises `VersionConflict`
+               restart: bool = False,      # for all turns of a conversation that begins anew: the same words are new in it
                ) -> int:
         """Take memories out of the present, or out of the file; returns how many, 0 for one that was erased before. Raises `NotFound`
-        before anything is deleted."""
-        return self.writer.delete(id, erase, force, if_version)
+        before anything is deleted. A turn stays away when its program sends the history again; with `restart` it is stored."""
+        return self.writer.delete(id, erase, force, if_version, restart)
 
     def restore(self,
                 id: str,  # id of a deleted memory

@@ -398,6 +398,7 @@ class MemoryWriter:
                erase: bool,                 # True: leave no trace in the file
                force: bool,                 # True: immutable ones too
                expected: int | None = None,  # version that the caller has seen, of each; None: whichever it is
+               restart: bool = False,       # True: their conversations begin anew, and what was said in them may be said again
                ) -> int:
         "Delete or erase memories; returns how many. Raises `NotFound`, `InvalidInput` or `VersionConflict` before anything is deleted."
         known = list(dict.fromkeys(self.reader.known_id(i) for i in ([ids] if isinstance(ids, str) else read_list(ids, "ids"))))
@@ -412,6 +413,7 @@ class MemoryWriter:
                                        "Pass force=True to delete it all the same.")
             self.facts.release(tx, records, now)
             self.pairs.release(tx, records)
+            self.storage.event_log.restart(records if restart else [], now)
             if not erase:
                 tx.remove(records, now)
             return known
@@ -475,8 +477,8 @@ class MemoryWriter:
             return
         with self.storage.transaction() as tx:
             tx.count(known, self.namespace, now := self.ctx.clock.now(), **checked)
-            said = {} if asked is None else {"query": asked}
-            tx.log([Event(now, "use", known, self.namespace, {**said, "success": checked["success"], "failure": checked["failure"]})])
+            tx.log([Event(now, "use", known, self.namespace, ({} if asked is None else {"query": asked}) | {
+                "success": checked["success"], "failure": checked["failure"]})])
 
     def link(self,
              src: str,       # id of the memory the link starts from

@@ -33,6 +33,9 @@ def test_a_session_gives_its_items_back_in_order() -> None:
         assert await session.get_items() == ITEMS and await session.get_items(limit=2) == ITEMS[2:]
         assert await session.pop_item() == ITEMS[-1] and await session.get_items() == ITEMS[:-1]
         await session.add_items(ITEMS[-1:])
+        assert [await session.pop_item(), await session.pop_item()] == ITEMS[:1:-1]
+        await session.add_items(ITEMS[-2:])  # an attempt that is taken back and made again
+        assert await session.get_items() == ITEMS
         await session.clear_session()
         await session.clear_session()
         assert await session.get_items() == [] and await other.get_items() == ITEMS[:1]

@@ -62,6 +62,23 @@ def test_whichever_turns_were_deleted_the_history_brings_none_back(gone: list[in
             assert not any(TALK[n]["content"] in kept for n in gone) and "'c'" not in kept
 
 
+@pytest.mark.parametrize("erase", [False, True])
+def test_a_conversation_that_begins_anew_takes_the_same_words(erase: bool, memory: Memory) -> None:
+    stored = memory.add_conversation(TALK, session="c")
+    memory.add_conversation(TALK, session="other")
+    memory.delete(stored[5].id)
+    memory.delete([r.id for r in stored[:5]], erase=erase, restart=True)
+    assert texts(memory) == []
+    anew = memory.add_conversation(TALK[:3], session="c")
+    assert texts(memory) == [t["content"] for t in TALK[:3]] and not {r.id for r in anew} & {r.id for r in stored}
+    memory.delete(anew[1].id, erase=erase)
+    memory.add_conversation(TALK, session="c")
+    assert texts(memory) == [t["content"] for n, t in enumerate(TALK) if n != 1], "one that is deleted alone stays away"
+    memory.delete([r.id for r in memory.list(100, session="c")])
+    assert memory.add_conversation(TALK, session="c") == [], "and so do all, unless the conversation begins anew"
+    assert len(memory.list(100, session="other")) == len(TALK) and memory.check() == []
+
+
 def test_a_program_that_drops_what_was_deleted_is_understood(memory: Memory) -> None:
     stored = memory.add_conversation(TALK[:5], session="c")
     memory.delete(stored[3].id)

@@ -112,13 +112,23 @@ class EventLog:
         self.append([Event(at, "retract", _salted(r.namespace, r.session), r.namespace,
                            {"id": r.id, "seq": r.seq, "said": turn_digest(r)}) for r in turns])
 
+    def restart(self,
+                records: Sequence[MemoryRecord],  # turns of conversations that are deleted whole, to begin anew
+                at: datetime,                     # recorded time
+                ) -> None:
+        "Note that what is said in conversations from now on is new, also what was said in them before and is deleted, or is about to be."
+        for namespace, session in dict.fromkeys((r.namespace, r.session) for r in records if r.session is not None):
+            seqs = [*(seq for _, seq, _ in self.retracted(namespace, session)), *(r.seq or 0 for r in records if r.session == session)]
+            self.append([Event(at, "retract", _salted(namespace, session), namespace, {"until": max(seqs)})])
+
     def retracted(self,
                   namespace: str,  # the partition
                   session: str,    # a conversation
                   ) -> list[tuple[str, int, str]]:
         "Return id, number and `turn_digest` of the turns that were deleted or are told in other words, in the order in which they went."
         details = [json.loads(detail) for (detail,) in self.db.query(*retracted_question(namespace, session))]
-        return [(detail["id"], detail["seq"], detail["said"]) for detail in details]
+        until = max((detail["until"] for detail in details if "until" in detail), default=0)
+        return [(detail["id"], detail["seq"], detail["said"]) for detail in details if detail.get("seq", 0) > until]
 
     def last_time(self) -> datetime | None:  # None: there is no event
         "Return the latest time among the last hundred events."
