@@ -14,7 +14,7 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache, lru_cache
 from pathlib import Path
@@ -508,8 +508,8 @@ class PairJudge:
         present = self.storage.memories.records([old.seq, new.seq])
         if any(r.seq not in present or present[r.seq].version != r.version for r in (old, new)):
             return
-        gone = tx.unlink(old.id, new.id, self.namespace, LATER) if judgement.ends or judgement.denied else []
-        tx.log([Event(at, "link", e.src, self.namespace, {"dst": e.dst, "relation": e.relation, "removed": True}) for e in gone])
+        if judgement.ends or judgement.denied:
+            self._unlink(tx, Edge(old.id, new.id, LATER))
         if judgement.denied:
             return
         edge = Edge(old.id, new.id, ENDED if judgement.ends else LATER, round(judgement.probability, 3), "facts")
@@ -523,14 +523,21 @@ class PairJudge:
 
     def release(self,
                 tx: SQLWriter,                     # the transaction in which memories go
-                records: Sequence[MemoryRecord],  # memories that are about to be deleted
+                records: Sequence[MemoryRecord],  # memories that are about to be deleted, archived or worded anew
                 ) -> None:
-        "Make current again what these memories had ended by the model's judgement."
+        "Make current again what these memories had ended by the model's judgement, which is forgotten."
         gone = {r.id: r for r in records}
         edges = [e for e in self.storage.edges(list(gone), self.namespace) if e.relation == ENDED and e.dst in gone] if gone else []
         for old in self.storage.get([e.src for e in edges], self.namespace):
             if any(old.valid_to == _end_of(old, gone[e.dst]) for e in edges if e.src == old.id):
                 current_again(tx, old, self.clock.now())
+        for edge in edges:
+            self._unlink(tx, edge)
+
+    def _unlink(self, tx: SQLWriter, edge: Edge) -> None:
+        "Take a link between two memories away."
+        at, gone = self.clock.now(), tx.unlink(edge.src, edge.dst, self.namespace, edge.relation)
+        tx.log([Event(at, "link", e.src, self.namespace, {"dst": e.dst, "relation": e.relation, "removed": True}) for e in gone])
 
     def undo(self,
              tx: SQLWriter,       # a transaction
@@ -540,11 +547,9 @@ class PairJudge:
         for edge in self.storage.edges([old.id], self.namespace):
             new = self.storage.get([edge.dst], self.namespace) if edge.relation == ENDED and edge.src == old.id else []
             if new and old.valid_to == _end_of(old, new[0]):
-                current_again(tx, old, at := self.clock.now())
-                facts = [replace(f, valid_to=None) for f in self.storage.facts.of([old.seq]).get(old.seq, ())]
-                self.storage.facts.put(old.seq, self.namespace, facts)
-                gone = tx.unlink(edge.src, edge.dst, self.namespace, ENDED)
-                tx.log([Event(at, "link", e.src, self.namespace, {"dst": e.dst, "relation": e.relation, "removed": True}) for e in gone])
+                current_again(tx, old, self.clock.now())
+                self.storage.facts.reopen(self.storage.facts.ended_by([new[0].seq]).get(old.seq, []))
+                self._unlink(tx, edge)
                 return edge.dst
         return ""
 

@@ -28,6 +28,7 @@ from .memory_context import MemoryContext
 from .reader import MemoryReader
 from ..store.filters import Filters
 from rlm.store.records import (
+    RECALLED,
     Edge,
     Event,
     MemoryRecord,
@@ -54,6 +55,20 @@ def is_same(old: object,  # value that is stored
             ) -> bool:
     "Return whether nothing would change. To Python 1, 1.0 and True are equal; in a JSON object they are not."
     return bool(old == new) and (not isinstance(new, dict) or canonical_json(old) == canonical_json(new))
+
+
+def _put_anew(tx: SQLWriter, facts: FactKeeper, pairs: PairJudge, records: tuple[MemoryRecord, MemoryRecord],
+              found: Sequence[MemoryFacts], changed: Mapping[str, Any]) -> bool:
+    """Store what a changed memory states, and make current again what it had ended, unless it states the same; return whether it may end
+    others now. An end that is set leaves ended what was replaced before it."""
+    (old, new), shown = records, records[1].status in RECALLED
+    judged = bool(changed.keys() & {"text", "speaker", "role", "valid_from"}) or shown != (old.status in RECALLED)
+    if judged and not (shown and found[1].facts and found[0] == found[1]):
+        facts.release(tx, [old], new.updated_at)
+        pairs.release(tx, [old])
+    if judged or "valid_to" in changed:
+        facts.facts.put(new.seq, new.namespace, found[1].facts)
+    return judged and shown
 
 
 def _refuse_change(old: MemoryRecord,           # version that is stored
@@ -261,12 +276,16 @@ class MemoryWriter:
                 new = tx.insert(part)
                 self.embeddings.store(embedded, new)
                 stored += self._keep_facts(tx, new, found)
-            judged = len(part) <= AT_ONCE and self.ctx.settings.supersede == "on"
-            self.embeddings.notice(new, self._judge if judged else None)
-            if embedded is not None and judged and not self.storage.in_transaction:
-                unread = self.pairs.judge(stored[-len(part):], read=False)
-                self.embeddings.worker.follow([r.seq for r in unread], self._judge)
+            self._compare(stored[-len(part):], embedded is not None)
         return stored
+
+    def _compare(self, records: Sequence[MemoryRecord], embedded: bool) -> None:
+        "Have memories embedded that are not yet, and set them beside older ones: by the networks now, read when there is time."
+        judged = len(records) <= AT_ONCE and self.ctx.settings.supersede == "on"
+        self.embeddings.notice(records, self._judge if judged else None)
+        if embedded and judged and not self.storage.in_transaction:
+            unread = self.pairs.judge(records, read=False)
+            self.embeddings.worker.follow([r.seq for r in unread], self._judge)
 
     def _judge(self, seqs: Sequence[int]) -> None:
         "Set memories that have got vectors since they were stored beside older ones."
@@ -320,7 +339,7 @@ class MemoryWriter:
         with self.storage.transaction() as tx:
             _check_version(old := self.reader.get(id), expected)
             stored = self._change(tx, old, wanted, planned)
-        self.embeddings.notice([stored] if embedding_fields(stored) != embedding_fields(old) else [])
+        self._compare([stored] if embedding_fields(stored) != embedding_fields(old) else [], True)
         return stored
 
     def _change(self, tx: SQLWriter, old: MemoryRecord, wanted: Mapping[str, Any],
@@ -341,11 +360,9 @@ class MemoryWriter:
             detail["status"] = [old.status, new.status]
         refuse_rejected([new] if "text" in changed else [], self.storage.rejections)
         stored = tx.replace(old, new, Event(now, "update", old.id, self.namespace, detail))
-        if read_anew := changed.keys() & {"text", "speaker", "role", "valid_from", "valid_to"}:
-            found = self._read_facts([new])
-            self.storage.facts.put(new.seq, self.namespace, found[0].facts)
-            if read_anew != {"valid_to"}:  # an end that somebody sets or takes back is not judged again
-                [stored] = self._keep_facts(tx, [stored], found)
+        found = self._read_facts([old, new])
+        if _put_anew(tx, self.facts, self.pairs, (old, new), found, changed):
+            [stored] = self._keep_facts(tx, [stored], found[1:])
         if embedding_fields(new) != embedding_fields(old):
             as_planned = planned[1] is not None and embedding_fields(new) == embedding_fields(planned[0])
             embedded = planned[1] if as_planned else self.embeddings.embed_records([new])

@@ -714,3 +714,102 @@ def test_what_may_be_of_another_or_says_the_same_in_the_other_language_ends_noth
     with Memory(":memory:", embedder="none", clock=ManualClock("2026-01-05")) as memory:
         ids = [memory.write(text, valid_from=f"2026-01-0{n}").id for n, text in enumerate(texts, start=1)]
         assert not any(memory.get(id).valid_to for id in ids)
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("I'm allergic to coconut milk.", "I'm not allergic to milk."), ("I'm allergic to pine nuts.", "I'm not allergic to nuts."),
+    ("I like sesame oil.", "I don't like oil."), ("I live in New York.", "I don't live in York."),
+    ("I work at Bank of America.", "I don't work at Bank."), ("I play tennis.", "I don't play tennis with Ann."),
+    ("땅콩 버터 알레르기가 있어.", "버터 알레르기는 없어."), ("나는 땅콩 버터를 좋아해.", "나는 버터를 안 좋아해.")])
+@pytest.mark.parametrize("accepted", [False, True])
+def test_a_denial_of_what_a_value_is_named_after_ends_nothing_and_is_not_disputed(
+        memory: Memory, clock: ManualClock, old: str, new: str, accepted: bool) -> None:
+    first = memory.write(old, provenance={"trust": "trusted"} if accepted else {})
+    clock.advance(days=1)
+    second = memory.write(new, provenance={"writer": "model"} if accepted else {})
+    assert memory.get(first.id).valid_to is None and memory.get(second.id).provenance.get("trust") != "disputed"
+    assert old in texts(memory, old)
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("I like coffee in the morning.", "I don't like coffee."), ("I don't drink coffee.", "I drink coffee every morning."),
+    ("I take metformin 500 mg.", "I stopped taking metformin."), ("I take metformin.", "I no longer take metformin 500 mg."),
+    ("I live in Leith, Edinburgh.", "I don't live in Leith."), ("부산 해운대에 살아.", "이제 부산에 안 살아.")])
+def test_a_denial_of_the_same_value_in_other_words_ends_it(memory: Memory, clock: ManualClock, old: str, new: str) -> None:
+    first = memory.write(old)
+    clock.advance(days=1)
+    memory.write(new)
+    assert memory.get(first.id).valid_to is not None
+
+
+@pytest.mark.parametrize(("old", "new", "over"), [
+    ("I live in New York.", "I live in York.", True), ("I live in Mexico.", "I live in Mexico City.", True),
+    ("The wifi password is blue tulip.", "The wifi password is tulip.", True), ("I work at Delta.", "I work at Delta Dental.", True),
+    ("My favourite colour is dark blue.", "My favourite colour is blue.", True), ("나는 뉴 멕시코에 살아.", "나는 멕시코에 살아.", True),
+    ("와이파이 비밀번호는 파란 튤립이야.", "와이파이 비밀번호는 튤립이야.", True),
+    ("나는 부산에 살아.", "나는 부산 해운대에 살아.", False), ("나는 부산 해운대구에 살아.", "나는 해운대에 살아.", False),
+    ("나는 서울시 마포구에 살아.", "나는 마포에 살아.", False), ("I live in Busan Haeundae.", "I live in Haeundae.", False),
+    ("I live in Haeundae, Busan.", "I live in Busan.", False), ("I live in Leith in Edinburgh.", "I live in Leith.", False),
+    ("I live in Portland Oregon.", "I live in Portland.", False), ("My name is Tom Smith.", "My name is Tom.", False),
+    ("My dentist is Dr. Wolf.", "My dentist is Wolf.", False), ("The rent is 850 euros.", "The rent is 850.", False),
+    ("I work at Acme.", "I work at Acme Inc.", False), ("The meeting is on Monday at 3.", "The meeting is on Monday.", False)])
+def test_another_name_that_shares_a_word_is_a_change_and_the_same_with_more_detail_is_none(
+        memory: Memory, clock: ManualClock, old: str, new: str, over: bool) -> None:
+    first = memory.write(old)
+    clock.advance(days=1)
+    second = memory.write(new)
+    assert (memory.get(first.id).valid_to is not None, memory.get(second.id).valid_to) == (over, None)
+
+
+@pytest.mark.parametrize(("said", "change", "ended"), [
+    (["I live in Oslo.", "I moved to Rome."], {"text": "I went to Rome on holiday."}, [False, False]),
+    (["나는 서울에 살아.", "부산으로 이사했어."], {"text": "부산으로 여행 갔어."}, [False, False]),
+    (["I live in Oslo.", "I moved to Rome."], {"text": "I moved to Bern."}, [True, False]),
+    (["I live in Oslo.", "I moved to Rome."], {"speaker": "Ann"}, [False, False]),
+    (["I live in Oslo.", "I moved to Rome."], {"status": "archived"}, [False, False]),
+    (["I have a dog and a cat.", "I sold the dog."], {"text": "I walked the dog."}, [False, False])])
+def test_what_a_memory_had_ended_is_current_again_when_it_no_longer_says_so(
+        memory: Memory, clock: ManualClock, said: list[str], change: dict[str, str], ended: list[bool]) -> None:
+    ids = []
+    for text in said:
+        ids.append(memory.write(text).id)
+        clock.advance(days=1)
+    memory.update(ids[1], **change)
+    assert [memory.get(id).valid_to is not None for id in ids] == ended
+    if not ended[0]:
+        assert [h.past for h in memory.search(said[0]) if h.id == ids[0]] == [""]
+        if "live" in said[0]:
+            assert said[0] in memory.context("Where do I live?").text
+        if "status" in change:
+            memory.update(ids[1], status="hot")
+            assert memory.get(ids[0]).valid_to is not None
+
+
+@pytest.mark.parametrize("way", ["delete", "update", "archive"])
+def test_what_was_replaced_twice_ends_with_the_second_when_the_first_is_taken_back(memory: Memory, clock: ManualClock, way: str) -> None:
+    said = "I live in Oslo.", "I moved to Rome.", "I moved to Pisa."
+    oslo, rome, pisa = (memory.write(text, valid_from=f"2026-01-0{n}") for n, text in enumerate(said, start=1))
+    if way == "delete":
+        memory.delete(rome.id)
+    else:
+        memory.update(rome.id, **{"text": "I went to Rome on holiday."} if way == "update" else {"status": "archived"})
+    assert memory.get(oslo.id).valid_to == pisa.valid_from and memory.history(oslo.id).events[-1].detail["by"] == pisa.id
+    memory.delete(pisa.id)
+    assert memory.get(oslo.id).valid_to is None
+
+
+def test_what_is_stored_after_the_statement_that_ends_it_is_current_when_that_one_goes(memory: Memory, clock: ManualClock) -> None:
+    clock.advance(days=9)
+    rome = memory.write("I moved to Rome.")
+    oslo = memory.write("I live in Oslo.", valid_from="2026-01-02")
+    assert memory.get(oslo.id).valid_to == rome.valid_from
+    memory.delete(rome.id)
+    assert memory.get(oslo.id).valid_to is None
+
+
+def test_a_memory_that_is_put_away_ends_nothing_when_it_is_worded_anew(memory: Memory, clock: ManualClock) -> None:
+    first = memory.write("I live in Oslo.")
+    clock.advance(days=1)
+    second = memory.write("I like rice.", status="archived")
+    memory.update(second.id, text="I moved to Rome.")
+    assert memory.get(first.id).valid_to is None
