@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cache, lru_cache
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from .statement import language_data, normal_value
 from .supersession import MemoryFacts, facts_of, speaker_of
 from ..core.clock import to_iso
 from ..core.guard import trust_of
+from ..core.text.normal_form import text_cache
 from ..store.records import MemoryRecord, new_record
 
 # %% ../../nbs/85_companion/11_consolidation.ipynb #e88f653b
@@ -48,7 +49,7 @@ def _guards() -> re.Pattern[str]:
 REMEMBERED = 20_000  # texts whose reading is kept, from night to night: reading takes half a millisecond
 
 
-@lru_cache(REMEMBERED)
+@text_cache(REMEMBERED)
 def plain_words(text: str,          # words of a memory
                 ) -> tuple[str, ...]:  # in their order
     "Return the words of a text without fillers, articles and politeness, in one spelling: two memories with the same ones say the same."
@@ -76,7 +77,7 @@ def same_things(a: MemoryRecord,  # a memory
 _ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-@lru_cache(REMEMBERED)
+@text_cache(REMEMBERED)
 def stated_by(text: str,            # words of a block that is no turn of a conversation
               speaker: str | None,  # speaker
               role: str | None,     # their role
@@ -85,7 +86,7 @@ def stated_by(text: str,            # words of a block that is no turn of a conv
     return facts_of(new_record(text, _ANY_TIME, limit=len(text), speaker=speaker, role=role))
 
 
-@lru_cache(REMEMBERED)
+@text_cache(REMEMBERED)
 def _facts_key_of(text: str, speaker: str | None, role: str | None) -> tuple[object, ...] | None:
     stated = stated_by(text, speaker, role).facts
     if not stated or not all(f.alone and f.value_key for f in stated):
@@ -218,7 +219,7 @@ def category_of(record: MemoryRecord,  # a memory
     return record.category or _category_shown(record.text)
 
 
-@lru_cache(20_000)
+@text_cache(20_000)
 def _category_shown(text: str) -> str:
     found = importance(text).parts
     return next((name for sign, name in _SIGNS.items() if sign in found), "experience")

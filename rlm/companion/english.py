@@ -10,9 +10,9 @@ __all__ = ['WHEN', 'word_starts', 'Phrases', 'Words', 'read_words', 'grammar', '
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache
 
-from ..core.text.normal_form import LazyPattern
+from ..core.text.normal_form import LazyPattern, text_cache
 from .statement import DIED, MOVED, POSSESSION, Statement, alternatives, english_openings, english_wording, language_data
 from .statement import normal_value
 from .statement import relation_of
@@ -24,7 +24,7 @@ _LEAD = LazyPattern(r"(?:\\w\+ )?(?:\(\?:[^()]*\) )*"
                    r"(?P<word>[a-z]+(?=$| (?!\?))|[a-z]{4,}?(?=[a-z]\?|[^a-z]))")  # first word of a pattern; `want` of `wants?`
 
 
-@lru_cache(256)
+@text_cache(256)
 def word_starts(text: str,  # a clause or a part of one
                 ) -> frozenset[str]:
     "Return the first four letters of each word, small: what tells quickly that a text has none of many words."
@@ -167,6 +167,26 @@ _PARTS = LazyPattern(r";| (?:[—–-] |(?:and|but|so) (?=(?:now )?(?:i|i'm|my|h
 _QUOTED = LazyPattern(r"[\"“”«»]")
 
 
+_AND_THEN = LazyPattern(r"(?:,| and| but| and then|, and|, but) (?=(?:(?:now|also|then) )?(?:bought|got|started|joined|moved|became|"
+    r"switched|took|work|works|live|lives|am|is|have|has|quit|left|sold) |"
+    r"now (?:drive|play|drink|eat|own|use|teach|study|go|rent|speak)e?s? )")
+_NOT_BUT = LazyPattern(r"^(?P<s>.+? (?:is|are|was|were)) not (?P<x>[^,;.]+?)(?:[,;]| [—–-]) (?:but )?(?:it|that|they) (?:is|are|was|were) "
+                       r"(?P<y>.+)$", re.I)  # *The code is not 44, it is 45*
+
+
+def _cut(plain: str) -> list[str]:
+    """The clauses of a sentence. What has no verb, or no subject, goes on with the one before: *I sold my car and my bike*,
+    *I used to live in Paris and now live in Rome*."""
+    cuts, known, out, start = [m.span() for m in _PARTS.finditer(plain)], grammar().verbs, list[str](), 0
+    for n, (end, after) in enumerate(cuts):
+        part = plain[after:cuts[n + 1][0] if n + 1 < len(cuts) else None]
+        verbs = (w for w in _WORD.findall(part)[1:] if w in known or (w.endswith("ed") and len(w) > 3))
+        if not (_AND_THEN.match(plain, end) or (part.lower().startswith(("my ", "our ")) and next(verbs, None) is None)):
+            out.append(plain[start:end])
+            start = after
+    return [*out, plain[start:]]
+
+
 def clauses(sentence: str,  # one sentence
             ) -> Iterator[str]:
     "Yield the clauses of a sentence that states something, contractions spelled out, openers cut; of a question, quotation or guess none."
@@ -177,7 +197,8 @@ def clauses(sentence: str,  # one sentence
         if ending in plain:
             plain = short.sub(long, plain)
     g = grammar()
-    parts = [part.strip(" .,!") for part in _PARTS.split(plain.rstrip(" .!"))]
+    plain = _NOT_BUT.sub(r"\g<s> \g<y>, not \g<x>", plain.rstrip(" .!")) if " not " in plain else plain.rstrip(" .!")
+    parts = [part.strip(" .,!") for part in _cut(plain)]
     parts = [part[m.end():] if (m := g.opener.match(part)) else part for part in parts]
     if not any(g.unsure.within(part, word_starts(part)) for part in parts):
         yield from filter(None, parts)
@@ -191,10 +212,12 @@ _OWN = LazyPattern(r"(?:my|our)\s+(.+)$", re.I)
 _BE = LazyPattern(r"(?:is|are|was|were)$")
 
 
-_LIVING = (r"(?:[a-z][\w-]* )*(?:husband|wife|partner|boyfriend|girlfriend|daughter|son|sister|brother|mum|mom|mother|dad|father|aunt|"
-           r"uncle|cousin|niece|nephew|friend|boss|manager|colleague|neighbou?r|assistant|flatmate|roommate|dog|cat|puppy|kitten|baby|twin|kid)s?")
+_LIVING = (r"(?:[a-z][\w-]* )*(?:husband|wife|partner|boyfriend|girlfriend|(?:grand|god|step)?(?:daughter|son|child|mother|father|mum|mom|"
+           r"dad|ma|pa)|sister|brother|aunt|uncle|cousin|niece|nephew|friend|boss|manager|colleague|neighbou?r|assistant|flatmate|"
+           r"roommate|dog|cat|puppy|kitten|baby|twin|kid|boy|girl|toddler|horse|rabbit|"
+           r"(?:old|young|eld|bigg|small)(?:er|est)(?: one)?|little one)s?")
 _PERSON_NAMED = LazyPattern(rf"{_LIVING} (?P<n>[A-Z][\w-]+(?: [A-Z][\w-]+)?)")  # my daughter Isla
-_THING = LazyPattern(rf".*'s (?!{_LIVING}$).+")  # *user's locker*, which has no age in years
+_THING = LazyPattern(rf"(?:.*'s |[Tt]he |[Tt]his |[Tt]hat )(?!{_LIVING}$).+|[Ii]t")  # *user's locker*, *the code*: 41 is no age in years
 _UNTOLD = LazyPattern(r"(?:his|her|their) ", re.I)  # *Her flight*: whose is not told
 _PRONOUN = LazyPattern(r"(he|she|it)(?: (?:just|now|actually|recently))?$", re.I)
 _LAST_PRONOUN = LazyPattern(r"[ ,](?:i|we|you|they|he|she|it)$", re.I)
@@ -379,7 +402,7 @@ def _personal(subject: str, p: Predicate) -> Statement | None:
     if (found := english_wording(p.words[:1].lower() + p.words[1:])) is None:
         return None
     w, value = found
-    if w.relation == "age" and (_THING.fullmatch(subject) or _PRICE.match(subject)):
+    if w.relation == "age" and "year" not in value and (_THING.fullmatch(subject) or _PRICE.match(subject)):
         return None
     if w.relation == "wear":
         subject = _BODY.sub("", subject)
@@ -506,11 +529,10 @@ def _is_named(noun: str, value: str) -> bool:
     return bool(grammar().naming.match(noun.removeprefix("The ").removeprefix("the "))) or bool(_NAME_OR_NUMBER.match(value))
 
 # %% ../../nbs/85_companion/02_english.ipynb #a7ff91b0
-_AND_THEN = LazyPattern(r"(?:,| and| and then|, and) (?=(?:(?:now|also|then) )?(?:bought|got|started|joined|moved|became|"
-    r"switched|took|work|works|live|lives|am|is|have|has|quit|left|sold) )")
 _TAIL = LazyPattern(r",? (?:who|whose|which|where|because)\b.*$|"
     r", (?:needs?|has|have|had|is|are|was|or so|in case|since|they|he|she|it)\b.*$")
 _GIVEN_NAME = LazyPattern(r"[A-Z][a-z]+(?<!ish)(?<!an)(?<!ese)(?<!ic)(?<!ist)(?<!im)(?<!ch)(?<!er)(?<!day)")
+_GOES_ON, _NOW = LazyPattern(r"(?:live|work|have) "), LazyPattern(r"\b(?:now|these days|today|currently|instead)\b", re.I)
 _VERB_FIRST = LazyPattern(r"(?:is|are|was|were|am|has|have|had)\b")
 _AND_ALSO = LazyPattern(_AND_THEN.pattern.replace("(?:,| and", "(?: and", 1))  # *a Rohde, bought second-hand* is one statement
 _PAST_STATE = LazyPattern(r"(?:was|were|lived|worked|studied|owned|drove|spoke|wore|dated|taught|earned|weighed|smoked|stayed|resided) ")
@@ -560,8 +582,10 @@ def english_statements(sentence: str,          # one sentence
             subject = m[1].lower()
         if parts is None or subject is None:
             continue
-        for words in (_AND_THEN if subject == speaker else _AND_ALSO).split(parts[1]):
-            p = read_predicate(clause, words)
+        said = (_AND_THEN if subject == speaker else _AND_ALSO).split(parts[1])
+        for n, words in enumerate(said):
+            goes_on = n and _GOES_ON.match(words) and not _NOW.search(clause)  # *used to live in Paris and work at Acme*
+            p = read_predicate(clause if goes_on or len(said) == 1 else words if n else f"{parts[0]} {words}", words)
             p = replace(p, words=m[1]) if not p.ended and (m := _RESUMED.match(p.words)) and _AGAIN.search(words) else p
             p = replace(p, ended=True, negated=False) if _is_over(subject, speaker, p) else p
             if (over := _given_up(subject, p)) and (_NEGATION.match(words) or parts[0].endswith((" never", " not"))):
@@ -607,7 +631,7 @@ def _cue_lists() -> tuple[tuple[str, ...], frozenset[str], frozenset[str]]:
 _LISTS = LazyPattern(r" (?:and|or|&|as well as|plus) |, ", re.I)
 
 
-@lru_cache(1 << 15)
+@text_cache(1 << 15)
 def _is_cue(word: str) -> bool:
     "Whether a word, small, may be part of a statement that can end another or be ended."
     beginnings, words, fours = _cue_lists()

@@ -11,16 +11,16 @@ __all__ = ['MOST_CHARACTERS', 'COUNTED', 'MEANT', 'ANSWER', 'SCHEMA', 'ASKED', '
 # %% ../../nbs/85_companion/04_fact_extraction.ipynb #361de099
 import re
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .english import WHEN, english_statements
-from .korean import MOMENT, asked_of_near, asks_of_self, kin_subjects, statements_about
+from .korean import MOMENT, SURNAMES, asked_of_near, asks_of_self, kin_subjects, statements_about
 from .statement import Statement, language_data, normal_value, relation_of
 from ..core.text import split_sentences, tokens
-from ..core.text.normal_form import LazyPattern
+from ..core.text.normal_form import LazyPattern, text_cache
 
 # %% ../../nbs/85_companion/04_fact_extraction.ipynb #a9a4df45
 MOST_CHARACTERS = 1_000  # length of the longest text that is read for facts: a document says more than its sentences do one by one
@@ -139,9 +139,7 @@ def correction(sentence: str,  # one sentence
 
 
 _NUMERAL = LazyPattern(r"[$€£₩]?\d[\d.,:]*(?:\w| \w+)?")
-_SURNAMED = LazyPattern(  # a full name: surnames of 98 of 100 Koreans
-    "[김이박최정강조윤장임한오서신권황안송류전홍고문양손배백허유남심노하곽성차주우구민진지엄채원천방공현함변염여추도소석선설마]"
-    "[가-힣]{2}")
+_SURNAMED = LazyPattern(f"[{SURNAMES}][가-힣]{{2}}")  # a full name
 
 
 def alike(old: str,  # a value
@@ -188,7 +186,7 @@ def _read_sentence(sentence: str, speaker: str, about: str, pronouns: bool) -> t
     return list(read), after
 
 
-@lru_cache(4096)  # a block reads the same memories again and again, and a write reads one more than once
+@text_cache(4096)  # a block reads the same memories again and again, and a write reads one more than once
 def text_facts(text: str,              # words of a memory
                speaker: str = "user",  # speaker, whom *I*, *my*, `나` and `내` mean
                pronouns: bool = False,  # whether *he*, *she* and *it* are subjects in the first sentence: whom they mean, the store tells

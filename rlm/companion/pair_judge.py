@@ -30,7 +30,7 @@ from .supersession import current_again, end_memory, is_kept_as_given, same_valu
 from ..core.clock import Clock
 from ..core.guard import may_overrule
 from ..core.text import split_sentences, tokens
-from ..core.text.normal_form import LazyPattern
+from ..core.text.normal_form import LazyPattern, text_cache
 from ..search.candidates import LATER
 from ..search.namespace_search import NamespaceSearch
 from ..store.records import RECALLED, Edge, Event, MemoryRecord
@@ -81,7 +81,7 @@ class TextCues:
     length: int  # characters
 
 # %% ../../nbs/85_companion/18_pair_judge.ipynb #4b00662e
-@lru_cache(READ)
+@text_cache(READ)
 def text_cues(text: str,  # words of a memory
               ) -> TextCues:
     "Return the cues of a text."

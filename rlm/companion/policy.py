@@ -18,7 +18,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -30,7 +30,7 @@ from .fact_extraction import text_facts
 from ..core.errors import InvalidInput
 from ..core.guard import screen
 from ..core.text import split_sentences, tokens
-from ..core.text.normal_form import LazyPattern
+from ..core.text.normal_form import LazyPattern, text_cache
 
 # %% ../../nbs/85_companion/08_policy.ipynb #38470dd7
 WEIGHTS: Mapping[str, float] = {  # sign in a turn → importance that it adds
@@ -104,7 +104,7 @@ def states_fact(own: str,  # words of a turn, without quotations
 _SHORT = 60  # characters beyond which a turn says more than that it was heard
 
 
-@lru_cache(4096)  # the same memories are found again and again
+@text_cache(4096)  # the same memories are found again and again
 def only_acknowledges(text: str,  # words of anybody, an assistant's too
                       ) -> bool:
     "Return whether a text greets, thanks or acknowledges and says nothing that could answer a question: *Noted.*, `알겠습니다`."
@@ -115,7 +115,7 @@ _ASKED = 200  # characters beyond which a question tells something of what it is
 _SENTENCE = LazyPattern(r"[^.!?？]+[.!?？]*")
 
 
-@lru_cache(4096)
+@text_cache(4096)
 def only_asks(text: str,  # words of a turn
               ) -> bool:
     "Return whether a short turn asks, and says nothing else: *Wonderful! How many guests?*"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rlm import Memory
+from rlm.companion.fact_extraction import text_facts
 from rlm.companion.supersession import RejectedValue, facts_of, rejectable
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
@@ -813,3 +814,48 @@ def test_a_memory_that_is_put_away_ends_nothing_when_it_is_worded_anew(memory: M
     second = memory.write("I like rice.", status="archived")
     memory.update(second.id, text="I moved to Rome.")
     assert memory.get(first.id).valid_to is None
+
+
+def stated(text: str) -> list[str]:
+    return [str(s) for s in text_facts(text, pronouns=True).statements]
+
+
+@pytest.mark.parametrize(("text", "facts"), [
+    ("The gate code is 482.", ["The gate code | is | 482"]), ("The bus number is 73.", ["The bus number | is | 73"]),
+    ("The temperature is 20.", ["The temperature | is | 20"]), ("The room is empty.", ["The room | is | empty"]),
+    ("The code is not 44, it's 45.", ["The code | is | 45"]), ("The oldest is 7.", ["The oldest | age | 7"]),
+    ("My grandson is 7.", ["user's grandson | age | 7"]), ("Ida is thirty-four.", ["Ida | age | thirty-four"]),
+    ("The house is 100 years old.", ["The house | age | 100 years old"]),
+    ("I used to live in Paris and now live in Rome.", ["user | residence | no longer Paris", "user | residence | Rome"]),
+    ("I used to live in Paris but now live in Rome.", ["user | residence | no longer Paris", "user | residence | Rome"]),
+    ("I used to live in Paris and work at Acme.", ["user | residence | no longer Paris", "user | employer | no longer Acme"]),
+    ("I sold my car, my bike and my boat.", ["user | possession | no longer my car, my bike and my boat"]),
+    ("I sold my car and my bike is broken.", ["user | possession | no longer my car", "user | bike | broken"]),
+    ("우리 팀장님은 소지섭 부장님이야.", ["user | 팀장 | 소지섭 부장님"]),
+    ("우리 팀장님은 설민석 부장님이야.", ["user | 팀장 | 설민석 부장님"]),
+    ("우리 팀장님은 마동석 부장님이야.", ["user | 팀장 | 마동석 부장님"])])
+def test_a_code_is_no_age_and_no_half_of_a_sentence_is_left_out(text: str, facts: list[str]) -> None:
+    assert stated(text) == facts
+
+
+@pytest.mark.parametrize(("said", "ended"), [
+    (["The gate code is 482.", "The gate code is 4821."], [True, False]), (["The platform is 9.", "The platform is 12."], [True, False]),
+    (["The code is 44.", "The code is not 44, it's 45."], [True, False]),
+    (["I live in Oslo.", "I used to live in Paris and now live in Rome."], [True, False]),
+    (["I have a car.", "I have a bike.", "I sold my car and my bike."], [True, True, False])])
+def test_all_that_a_sentence_says_ends_what_it_contradicts(memory: Memory, clock: ManualClock, said: list[str], ended: list[bool]) -> None:
+    ids = []
+    for text in said:
+        ids.append(memory.write(text).id)
+        clock.advance(days=1)
+    assert [memory.get(id).valid_to is not None for id in ids] == ended
+
+
+def test_a_long_text_is_in_no_cache_and_an_erased_one_in_none_any_longer(memory: Memory) -> None:
+    long, short = memory.write("I live in Oslo. " * 500), memory.write("My locker word is xylophone.")
+    caches = [text_facts]
+    before = [cache.cache_info().currsize for cache in caches]  # type: ignore[attr-defined]
+    text_facts(long.text)
+    assert before == [cache.cache_info().currsize for cache in caches] and min(before) > 0  # type: ignore[attr-defined]
+    memory.delete(short.id, erase=True)
+    assert [cache.cache_info().currsize for cache in caches] == [0]  # type: ignore[attr-defined]

@@ -22,10 +22,11 @@ from typing import BinaryIO
 from ...core.clock import from_iso, to_iso
 from ...core.errors import StoreBusy, StoreError
 from ...core.files import discard, written
+from ...core.text.normal_form import forget_texts
 from ..protocols import Database
 from ..records import Event, MemoryRecord
 from .events import EventLog, Generation
-from .fulltext import affected_seqs, drop_documents, forget_tokens, merge_index, updating_index
+from .fulltext import affected_seqs, drop_documents, merge_index, updating_index
 from .memories import MemoryTable, namespace_tables
 
 # %% ../../../nbs/20_store/15_erasure.ipynb #a3c3cb59
@@ -305,7 +306,7 @@ def erase(db: Database,               # the store, outside of any transaction
 
 def _finish_erasure(db: Database) -> None:
     "Do what is left to be done; say so when it can't be done."
-    forget_tokens()
+    forget_texts()
     try:
         finish_scrubs(db)
     except StoreError as e:

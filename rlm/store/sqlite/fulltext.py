@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['Document', 'CONTEXT_LIMIT', 'CONTEXT_REACH', 'MOST_LEVELS', 'K1', 'B', 'namespace_key', 'key_terms', 'text_tokens',
-           'forget_tokens', 'column_tokens', 'documents', 'replies', 'affected_seqs', 'updating_index', 'all_docids',
-           'index_levels', 'merge_index', 'rebuild', 'is_stale', 'term_statistics', 'idf', 'bm25_parts']
+           'column_tokens', 'documents', 'replies', 'affected_seqs', 'updating_index', 'all_docids', 'index_levels',
+           'merge_index', 'rebuild', 'is_stale', 'term_statistics', 'idf', 'bm25_parts']
 
 # %% ../../../nbs/20_store/08_fulltext.ipynb #c1fc2b36
 import base64
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import StoreCorrupt
 from ...core.text import TOKENISER_VERSION, tokens
+from ...core.text.normal_form import text_cache
 from ..filters import Filters, filter_conditions
 from ..records import MemoryRecord
 from .connection import unreadable
@@ -67,7 +68,7 @@ def key_terms(terms: Iterable[str],  # terms, made by `tokens`
     return [key + term for term in terms]
 
 # %% ../../../nbs/20_store/08_fulltext.ipynb #81ad6931
-@lru_cache(maxsize=512)  # texts: a few hundred kilobytes
+@text_cache(512)  # texts: a few hundred kilobytes
 def _short_tokens(text: str) -> tuple[str, ...]:
     return tuple(tokens(text))
 
@@ -76,11 +77,6 @@ def text_tokens(text: str,  # text of a column
                 ) -> Sequence[str]:
     "Return the tokens of a text; those of short texts are computed once while the texts are in use."
     return _short_tokens(text) if len(text) <= CONTEXT_LIMIT else tokens(text)
-
-
-def forget_tokens() -> None:
-    "Forget the tokens that `text_tokens` keeps, for all stores."
-    _short_tokens.cache_clear()
 
 
 def column_tokens(texts: Sequence[str | None],  # texts in the order of `TEXT_COLUMNS`
