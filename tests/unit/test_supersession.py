@@ -851,6 +851,13 @@ def test_all_that_a_sentence_says_ends_what_it_contradicts(memory: Memory, clock
     assert [memory.get(id).valid_to is not None for id in ids] == ended
 
 
+def test_what_a_check_turned_out_to_be_is_in_place_of_what_was_thought(memory: Memory, clock: ManualClock) -> None:
+    memory.write("나 페니실린 알레르기 있어.")
+    clock.advance(days=1)
+    memory.write("검사해보니 페니실린이 아니라 설파제였대")
+    assert [bool(h.past) for h in memory.search("나 무슨 약 알레르기 있어?")] == [False, True]
+
+
 def test_a_long_text_is_in_no_cache_and_an_erased_one_in_none_any_longer(memory: Memory) -> None:
     long, short = memory.write("I live in Oslo. " * 500), memory.write("My locker word is xylophone.")
     caches = [text_facts]
