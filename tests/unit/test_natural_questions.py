@@ -147,7 +147,10 @@ def test_lists_models_restrictions_and_korean_spellings(ontology: str, said: dic
 
 @pytest.mark.parametrize(("ontology", "said"), [
     ("prov", {"Does an activity generate an entity?": True, "Can an activity use a plan?": True,
-              "Does an agent associate with an activity?": True,              "Does a person act on behalf of an organization?": True,
+              "Would any Person automatically be an Agent?": True, "Could a Person and a Plan apply to one and the same thing?": True,
+              "Can a Person be treated as an Agent?": True,
+              "Could a Person hardly be an Agent?": None, "Could a plan want to be an entity?": None,
+              "Does an agent associate with an activity?": True, "Does a person act on behalf of an organization?": True,
               "Does a person belong to an agent?": True,
               "Does an activity love an agent?": None, "Does an entity use an activity?": None, "활동은 에이전트를 사랑하나요?": None,
               "Does a plan belong to an association?": None, "Does an activity generate an entity in Paris?": None}),

@@ -414,6 +414,8 @@ _A = r"(?:(?:an?|the|every|each|any|all|some) )*"
 _DOES = re.compile(rf"(?:does|do|did|can|could|may|might|must|should|will|would) {_A}(\{{[ci]\d\}}) "
                    rf"(?P<verb>(?:[a-z]+|\{{[citp]\d\}})(?: (?:[a-z]+|\{{[tp]\d\}})){{0,3}}?) {_A}(\{{[ci]\d\}})(?P<rest>[^{{}}]*)")
 _ASKING_NOTIONS = {"isa", "sub", "super", "disjoint", "equivalent", "common", "together", "cannot", "between", "more", "differ", "define"}
+_BEING = re.compile(r"(?:(?:also|(?!hardly|barely|rarely|scarcely)[a-z]+ly) )?be(?: also)?"
+                    r"(?: (?:considered|treated|regarded|counted)(?: as)?)?|(?:also )?count as")  # asks what is one
 _HOLDS_CODE = """view = relate({a!r}, {b!r}, by={verb!r})
 if view["items"] or ({belongs} and view["is_a"] in ("a is a b", "same")):
     FINAL(True)
@@ -431,7 +433,7 @@ def _does(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
     verb = re.sub(r"\{[citp]\d\}", lambda x: marks[x[0]].mention.text.lower(), m["verb"])
     words, belongs = set(verb.split()), verb == "belong to"
     asks = not belongs and _ASKING_NOTIONS & {*match_intents(f"{{}} {verb} {{}}")}
-    if words & _TURNING or words <= {"be", "also", "count", "as"} or asks:
+    if words & {*_TURNING, "and", "or"} or _BEING.fullmatch(verb) or asks:
         return ""
     if any(not idle(w) for w in re.findall(r"[^\W_]+", m["rest"])):
         return "[]\n"  # what stands behind narrows it
