@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,8 @@ from rlm.agent.learning.pipeline import AgentConfig, RunRecord, Task, rlm_run_wi
 from rlm.agent.loop.budget import RunLimits
 from rlm.agent.loop.loop import rlm_run
 from rlm.agent.memory.linking import named_in
-from rlm.agent.memory.stores import SQLiteStrategyStore
+from rlm.agent.memory.packs import ensure_packs
+from rlm.agent.memory.stores import JSONStrategyStore, SQLiteStrategyStore
 from rlm.agent.models import ScriptedModel, open_model
 from rlm.agent.ontology import OntologyContext, setup_ontology_context
 from rlm.agent.runner import judge_stored_run, setting_for
@@ -149,6 +151,29 @@ def test_a_wrong_answer_is_replaced_by_what_exploring_confirms(prov: OntologyCon
     judge_stored_run(backend, done.experience.trajectory_id, "no", PromotionPolicy())
     train_queue(backend, replace(habit_without_exploring(), explore=explore), lambda run: prov)
     assert not waiting(backend) and backend.runs()[-1].answer == "prov:Entity"
+
+
+@pytest.mark.parametrize(("question", "begins"), [("What is the range of used?", "I do not know: "), ("used의 치역은?", "모르겠습니다: ")])
+@pytest.mark.parametrize("kept", ["store", "file"])
+def test_an_answer_that_a_person_judged_wrong_is_not_given_again(prov: OntologyContext, tmp_path: Path, kept: str, question: str,
+                                                                 begins: str) -> None:
+    backend = (SQLiteStrategyStore(SQLStorage(SQLiteDatabase(":memory:"))) if kept == "store"
+               else JSONStrategyStore(tmp_path / "runs.json"))
+    setting = replace(habit_without_exploring(), explore=explore)
+    ensure_packs(backend, "prov")
+    first = rlm_run_with_memory(Task(question), backend, setting, prov)
+    assert first.experience.answer == "prov:Entity"
+    judge_stored_run(backend, "last", "no", PromotionPolicy())
+    for _ in range(2):
+        again = rlm_run_with_memory(Task(question), backend, setting, prov)
+        assert again.answer.startswith(begins) and "prov:Entity" in again.answer and again.trajectory.value is None
+        assert again.judgment.success is None and not again.learned
+    assert rlm_run_with_memory(Task("What is the range of wasDerivedFrom?"), backend, setting, prov).experience.answer == "prov:Entity"
+    assert [r.trajectory_id for r in waiting(backend)] == [first.experience.trajectory_id], "the queue knows which answer was wrong"
+    changed = tmp_path / "prov.ttl"
+    changed.write_text(Path(prov.meta.path).read_text("utf-8") + "\n# changed\n", "utf-8")
+    with setup_ontology_context(changed) as context:
+        assert rlm_run_with_memory(Task(question), backend, setting, context).experience.answer == "prov:Entity", "another file"
 
 
 def test_a_model_that_reads_gets_more_steps_and_a_second_try_without_memory(prov: OntologyContext) -> None:

@@ -234,10 +234,16 @@ def counted(used: Advice,          # rules and memories that a run went by
     return {} if right is None or not what else {"counts": "for" if right else "against", **what}
 
 
+def _file_mark(ontology: OntologyContext) -> str:
+    "A mark of what a file holds."
+    return ontology.meta.sha256[:16]
+
+
 def _experience(task: Task, setting: AgentConfig, ontology: OntologyContext | None, trajectory: Trajectory,
                 judgment: Judgment, used: Advice) -> StoredRun:
     "As it is stored."
-    followed = {name: [*ids] for name, ids in (("rules", used.rules), ("memories", used.memories)) if ids}
+    followed: dict[str, object] = {name: [*ids] for name, ids in (("rules", used.rules), ("memories", used.memories)) if ids}
+    followed |= {"file": _file_mark(ontology)} if ontology else {}
     return StoredRun(setting.run_id, f"t-{new_id()}", task.query, trajectory.answer, trajectory.iterations, trajectory.converged,
                       extract_trajectory_artifact(trajectory) | followed, judgment, trajectory.model or setting.model.name,
                       ontology.meta.name if ontology else None, str(ontology.meta.path) if ontology else None,
@@ -328,6 +334,17 @@ def _is_refuted(task: Task, answer: str | None) -> bool:
     return before is not None and before.judgment is not None and before.judgment.success is False and before.answer == answer
 
 
+_REJECTED = ("I do not know: the answer that I find was judged wrong when this was asked before ({}).",
+             "모르겠습니다: 찾은 답({})은 같은 질문에서 틀렸다고 판정받은 답입니다.")
+
+
+def _rejected(task: Task, backend: StrategyStore, ontology: OntologyContext, answer: str) -> StoredRun | None:
+    "The run of just this question about just this file whose answer was the same, and was judged wrong by a person; None: there is none."
+    same = [r for r in backend.runs(task.query) if r.answer == answer and r.ontology_name == ontology.meta.name
+            and r.artifact.get("file") == _file_mark(ontology) and r.judgment is not None and r.judgment.confidence == "high"]
+    return same[-1] if same and same[-1].judgment and same[-1].judgment.success is False else None
+
+
 def _confirmed(task: Task, setting: AgentConfig, ontology: OntologyContext | None, named: Sequence[LinkedTerm],
                trajectory: Trajectory, right: bool) -> Trajectory | None:
     "What exploring finds where a run refused; where a question is asked again, also for an answer that no check confirms."
@@ -373,6 +390,9 @@ def rlm_run_with_memory(task: Task,                              # question or t
         if backend and setting.explore and task.earlier is None and _refused_before(task, backend, ontology):
             page = page._replace(text=f"{page.text}\n{ASKED_BEFORE}".strip())
         trajectory = _run(task, setting, ontology, page, advice, logger)
+        if backend and ontology and not (task.expect or task.earlier) and (wrong := _rejected(task, backend, ontology, trajectory.answer)):
+            said = _REJECTED[bool(re.search("[가-힣]", task.query))].format(bounded(trajectory.answer, 200))
+            task, trajectory = replace(task, earlier=wrong), replace(trajectory, answer=said, value=None)
         budget.charge(trajectory.usage)
         done = _remember(task, backend, setting, ontology, named, page, trajectory, advice, budget, logger)
     if setting.journal:
@@ -582,7 +602,9 @@ def waiting(backend: StrategyStore,  # store of the runs
         last[key] = run
         if run.judgment is not None and run.judgment.success is False:
             wrong.setdefault(key, {})[run.answer] = run
-    known = ((run, wrong.get(key, {}).get(run.answer)) for key, run in last.items() if run.ontology_path)
+    def failed_before(run: StoredRun, found: dict[str | None, StoredRun]) -> StoredRun | None:
+        return [*found.values()][-1] if found and is_abstention(run.answer or "") else found.get(run.answer)
+    known = ((run, failed_before(run, wrong.get(key, {}))) for key, run in last.items() if run.ontology_path)
     return [failed or run for run, failed in known if failed or is_abstention(run.answer or "")]
 
 

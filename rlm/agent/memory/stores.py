@@ -212,9 +212,11 @@ class SQLiteStrategyStore:
             for id in [i for i in credited if (won or lost) and self.store.get([i], self.namespace)]:
                 tx.count(id, self.namespace, self.clock.now(), success=won, failure=lost)
 
-    def runs(self) -> list[StoredRun]:
-        "Return every run, in the order it was stored."
-        return [_stored_run(row) for row in self.store.runs.read(self.namespace)]
+    def runs(self,
+             task: str | None = None,  # a question, word by word; None: all
+             ) -> list[StoredRun]:
+        "Return every run, or those of a question, in the order they were stored."
+        return [_stored_run(row) for row in self.store.runs.read(self.namespace, task)]
 
     def last_answer(self, task: str, ontology: str) -> tuple[str, datetime] | None:
         "Return the last answer to a question about an ontology, and when it was given; None: it was not asked."
@@ -407,10 +409,10 @@ class JSONStrategyStore:
         self._refresh()
         return [self._items[i] for i in sorted(self._items)]
 
-    def runs(self) -> list[StoredRun]:
-        "Return every run, in the order it was stored."
+    def runs(self, task: str | None = None) -> list[StoredRun]:
+        "Return every run, or those of a question, in the order they were stored."
         self._refresh()
-        return list(self._runs)
+        return [r for r in self._runs if task in (None, r.task)]
 
     def last_answer(self, task: str, ontology: str) -> tuple[str, datetime] | None:
         "Return the last answer to a question about an ontology, and when it was given; None: the file keeps no times."

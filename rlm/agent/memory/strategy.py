@@ -401,8 +401,10 @@ class StrategyStore(Protocol):
     def items(self) -> list[Strategy]:
         "Return every strategy, archived ones too, by id."
 
-    def runs(self) -> list[StoredRun]:
-        "Return every run, in the order it was stored."
+    def runs(self,
+             task: str | None = None,  # a question, word by word; None: all
+             ) -> list[StoredRun]:
+        "Return every run, or those of a question, in the order they were stored."
 
     def last_answer(self,
                     task: str,      # a question, word by word

@@ -68,10 +68,13 @@ class RunTable:
 
     def read(self,
              namespace: str,  # the partition
+             task: str | None = None,  # a question, word by word; None: all
              ) -> list[dict[str, Any]]:  # columns of each with their values; those of the judgment are None where there is none
-        "Return every trajectory of a namespace with its run and its judgment, in the order it was stored."
+        "Return every trajectory of a namespace, or of a question, with its run and its judgment, in the order it was stored."
         rows = self.db.query(f"SELECT {', '.join(_READ)} FROM trajectories t JOIN runs r ON r.run_id = t.run_id LEFT JOIN judgments j "
-                             "ON j.trajectory_id = t.trajectory_id WHERE r.namespace = ? ORDER BY t.rowid", (namespace,))
+                             "ON j.trajectory_id = t.trajectory_id WHERE r.namespace = ? AND t.task_query = coalesce(?, t.task_query) "
+                             "ORDER BY t.rowid",
+                             (namespace, task))
         return [dict(zip((name[2:] for name in _READ), row, strict=True)) for row in rows]
 
     def verdicts(self,
