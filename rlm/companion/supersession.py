@@ -1036,7 +1036,7 @@ _WITHIN = LazyPattern(r" (?:in|at|of) (?:the )?")  # *flat in oslo*
 def _without_rest(fact: tuple[str, ...]) -> list[tuple[str, ...]]:
     "The fact without what goes on behind its value: *oslo with ann* and *flat in oslo* say *oslo*; *oslo* does not say *oslo with ann*."
     subject, relation, value = fact
-    if relation not in _DETAILED:
+    if relation not in _DETAILED and not _plain_sum(value):
         return []
     starts = [0, *(m.end() for m in _WITHIN.finditer(value) if relation in _PLACES)]
     ends = [*(m.start() for m in _GOES_ON.finditer(value)), len(value)]

@@ -55,6 +55,7 @@ def word_context(given: argparse.Namespace,  # options of the hook
     from rlm.store.filters import Filters
     from rlm.store.protocols import Weights
     from rlm.store.records import RECALLED
+    from rlm.store.sqlite.events import EventLog
     from rlm.store.sqlite.facts import FactTable, RejectionTable
     from rlm.store.sqlite.fulltext import FullTextIndex
     from rlm.store.sqlite.memories import MemoryTable
@@ -72,11 +73,15 @@ def word_context(given: argparse.Namespace,  # options of the hook
         found = {r.id: (r, 1.0) for r in sorted(stated, key=lambda r: -r.seq)}
         found |= {m.record.id: (m.record, m.score / best) for m in matches if m.score > 0 and m.record.id not in found}
         wrong = set[str]()
+        served = [*pinned, *(r for r, _ in found.values())]
         if rejections.salts(namespace):
             from rlm.companion.supersession import refused_values  # reads facts, which takes time to import
-            wrong = {r.id for r in [*pinned, *(r for r, _ in found.values())] if rejections.find(namespace, refused_values(r))}
-        profile = [r for r in pinned if r.id not in wrong]
-        answers = [(r, w) for r, w in found.values() if r.id not in wrong and (apart_from is None or r.session != apart_from)]
+            wrong = {served[n].id for n in rejections.find_each(namespace, map(refused_values, served))}
+        waiting = EventLog(db).proposed(namespace, [r.id for r in served])  # of a person who has not decided yet
+        doubted = {r.id: r.changed(provenance={**r.provenance, "trust": "disputed"}) for r in served if r.id in waiting}
+        profile = [doubted.get(r.id, r) for r in pinned if r.id not in wrong]
+        answers = [(doubted.get(r.id, r), w) for r, w in found.values()
+                   if r.id not in wrong and (apart_from is None or r.session != apart_from)]
         shown = [*profile, *(r for r, _ in answers)]
         short = memories.short_ids(namespace, [r.id for r in shown])
         over = ended_statements(shown, facts.of([r.seq for r in shown]) if shown else {}, facts.about)

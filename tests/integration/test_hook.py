@@ -14,6 +14,7 @@ from rlm import Memory
 from rlm.service.cli import main
 from rlm.service.hook import LOG_BYTES, HookFailure, HookServer, answer_of, last_answer, note
 from rlm.service.http.tokens import TokenFile
+from rlm.service.proposals import propose_rejection
 
 pytestmark = pytest.mark.usefixtures("bare")
 AWAY = "http://127.0.0.1:9"  # nothing listens there
@@ -66,11 +67,13 @@ def test_with_a_server_what_is_known_is_given_and_what_is_said_is_kept(tmp_path:
 def test_alone_it_reads_by_words_and_another_process_writes(tmp_path: Path) -> None:
     with Memory(tmp_path / "memory.db") as memory:
         memory.write("I am allergic to peanuts.")
-        memory.write("The boat is red.", pinned=True)
+        memory.write("The boat is red.", id="boat", pinned=True)
+        propose_rejection(memory.reader, "boat", "It is green.", {"source": "mcp"})
         memory.write("I live in Oslo, near the peanuts.", id="oslo")
         memory.companion.reject("oslo")
     block = hook(tmp_path, prompt("peanut cookies in Oslo?"), "--url", AWAY)
     assert "allergic" in block and "red" in block and "Oslo" not in block and last_line(tmp_path)["by"] == "words"
+    assert block.count(", disputed]") == 1, "what a person has not decided about yet is marked"
     hook(tmp_path, prompt("우리 서버는 서울 리전에 있어"), "--url", AWAY)
     for _ in range(1200):
         with Memory(tmp_path / "memory.db", read_only=True) as memory:

@@ -630,6 +630,7 @@ RESTATED = {
     'The user is divorced.': ("The user's marital status is divorced.", "I'm divorced."),
     'The user is allergic to latex.': ('나는 라텍스 알레르기가 있어', 'The user has a latex allergy.'),
     "I'm allergic to penicillin.": ('저는 페니실린 알레르기가 있어요.',),
+    'My rent is €800.': ('My rent is 800 euros.', 'My rent is €800 a month.'),
     'My wife is called Priya.': ('Priya is my wife.', '제 아내 이름은 Priya예요.', "My wife's name is Priya.",
         'My wife is Priya.'),
     '저는 부산에 살아요.': ('저 부산 사는데요', 'I live in Busan.', '부산 살아요.'),
@@ -638,7 +639,7 @@ RESTATED = {
 }
 NOT_RESTATED = {
     'I live in Oslo.': ('I live in Bergen.', 'I live near Oslo.', 'My sister lives in Oslo.', 'I work in Oslo.',
-        "I don't live in Oslo.", 'I lived in Oslo until 2019.', 'I like Oslo.'),
+        "I don't live in Oslo.", 'I lived in Oslo until 2019.', 'My hometown is Oslo.', 'I like Oslo.'),
     'I live in Leith, Edinburgh.': ('I live in Edinburgh.',),
     'My salary is €1,200.': ('My salary is €1,300.', 'My salary is €1200 a day.', 'My salary is $1200.', 'My rent is €1,200.'),
     'I work at Globex.': ('I work at Initech as an analyst.', "I'm employed by Globex Rivals.", "I don't work at Globex."),
