@@ -428,7 +428,8 @@ class Memory:
                ) -> SearchResults:
         """Return the memories that fit the query best, from what is in mind if that is enough; `trace()` says which layer gave them.
         Attention ranks by score alone. What `search` does besides, it does not: put what states the fact asked for, or corrects another
-        memory, first; leave out acknowledgements; find what has ended when the past is asked about; keep a floor of relevance."""
+        memory, first; leave out acknowledgements; make one hit of equal texts; find what has ended when the past is asked about; keep
+        a floor of relevance."""
         found: SearchResults = self.intelligent_search(query, query_embedding, keywords, k, top_k=top_k, **filters)["results"]
         return found
 
