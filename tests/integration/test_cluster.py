@@ -4,8 +4,9 @@ import time
 import uuid
 from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -19,7 +20,7 @@ from rlm.service.cli import main
 from rlm.service.hook_alone import word_context
 from rlm.service.http.pool import MemoryPool
 from rlm.store import Filters
-from rlm.store.postgres import cluster
+from rlm.store.postgres import cluster, database
 from rlm.store.postgres.cluster import (
     ClusterInstance,
     add_instance,
@@ -99,6 +100,7 @@ def test_one_more_instance_takes_its_share_and_nothing_else_changes() -> None:
 
 
 def test_an_address_is_kept_without_who_uses_it() -> None:
+    assert bare_address("postgresql://ana@db/m?sslpassword=secret&oauth_client_secret=s&sslmode=require") == "postgresql://db/m?sslmode=require"
     assert bare_address("postgresql://ana:x@db/m?user=eve&sslmode=require") == "postgresql://db/m?sslmode=require"
     other = ClusterInstance("b", "postgresql://db2:5433/m?sslmode=require", "i", 1)
     assert address_of(other, "postgresql://ana:x@db1/m?sslmode=disable") == "postgresql://ana:x@db2:5433/m?sslmode=require"
@@ -168,6 +170,9 @@ def test_a_cluster_from_the_first_namespace_to_the_last_move(addresses: dict[str
             assert memory.list() and memory.backend.check() == []
     with pytest.raises(NotFound, match="no instance 'z'"):
         move_namespace(a, NAMES[0], "z")
+    for to in "abc":
+        with pytest.raises(NotFound, match="nothing in namespace"):
+            move_namespace(a, "nobody", to)
     with pytest.raises(NotFound, match="nothing in namespace"):
         move_namespace(a, "nobody", next(i for i in "abc" if i != rendezvous("nobody", ["a", "b", "c"])))
 
@@ -277,6 +282,84 @@ def test_a_role_that_owns_nothing_is_told_to_leave_moves_to_the_owner(addresses:
             connection.execute(f"DROP OWNED BY {role} CASCADE")
     with psycopg.connect(a, autocommit=True) as connection:
         connection.execute(f"DROP ROLE {role}")
+
+
+def test_two_instances_that_are_added_at_once_are_both_added(addresses: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b, c = addresses.values()
+    init_cluster({"a": a})
+    both, store, met = threading.Barrier(2), cluster._store_catalogue, threading.local()
+
+    def store_late(*given: Any) -> list[str]:
+        if not hasattr(met, "once"):
+            met.once = both.wait(30)  # both have read the same catalogue
+        return store(*given)
+    monkeypatch.setattr(cluster, "_store_catalogue", store_late)
+    threads = [threading.Thread(target=add_instance, args=(a, name, url)) for name, url in (("b", b), ("c", c))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found = [read_catalogue_of(url) for url in (a, b, c)]
+    assert found[0] == found[1] == found[2] and {i.name for i in found[0].instances} == {*"abc"}
+    assert sorted(i.number for i in found[0].instances) == [0, 1, 2]
+    steps = {}
+    for i in found[0].instances:
+        with instance_connection(addresses[i.name]) as connection:
+            row = connection.execute("SELECT last_value % 64 FROM memory_numbers").fetchone()
+            steps[i.name] = row and row[0]
+    assert steps == {i.name: i.number for i in found[0].instances}, "no two give the same numbers"
+
+
+def read_catalogue_of(url: str) -> cluster.Catalogue:
+    with instance_connection(url) as connection:
+        found = cluster.read_catalogue(connection)
+    assert found is not None
+    return found
+
+
+def test_an_addition_that_was_cut_off_is_finished_when_it_is_repeated(addresses: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b, c = addresses.values()
+    init_cluster({"a": a, "b": b})
+    opened, store, storing = cluster.instance_connection, cluster._store_catalogue, list[int]()
+
+    def of_a_alone(url: str, *rest: Any) -> Any:
+        if storing and urlsplit(url).path != urlsplit(a).path:
+            raise StoreError("It does not answer.", "")
+        return opened(url, *rest)
+
+    def store_in_a(*given: Any) -> list[str]:
+        storing.append(1)
+        return store(*given)
+    with monkeypatch.context() as patch:
+        patch.setattr(cluster, "instance_connection", of_a_alone)
+        patch.setattr(cluster, "_store_catalogue", store_in_a)
+        with pytest.raises(StoreError, match="could not be stored in: b, c"):
+            add_instance(a, "c", c)
+    assert len(read_catalogue_of(b).instances) == 2
+    add_instance(a, "c", c)
+    assert read_catalogue_of(a) == read_catalogue_of(b) == read_catalogue_of(c)
+    with pytest.raises(InvalidInput, match="can't be added"):
+        add_instance(a, "c", b)
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_server_that_was_started_before_the_cluster_finds_a_namespace_that_went(addresses: dict[str, str], bare: Path, own: bool,
+                                                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b, c = addresses.values()
+    monkeypatch.setattr(database, "LOOK_S", 0.0)
+    settings = load_settings(db_path=server_path(a), namespace="garage" if own else "own", environment={})
+    with closing(MemoryPool(settings, 8, embedder="none")) as pool:
+        with pool.use("garage") as memory:
+            memory.write("The van is in the garage.", id="van")
+        init_cluster({"a": a, "b": b})
+        add_instance(b, "c", c)
+        for to, read in (("b", lambda m: m.stats()), ("c", lambda m: m.get("van")), ("a", lambda m: m.search("van"))):
+            assert move_namespace(a, "garage", to) is not None
+            with pytest.raises(StoreMoved), pool.use("garage") as memory:
+                read(memory)
+            with pool.use("garage") as memory:
+                memory.write(f"Written in {to}.")
+                assert memory.get("van").text and memory.search("van") and memory.stats()["memories"] > 1
 
 
 def test_a_hook_finds_its_namespace_in_whichever_instance_it_is(joined: dict[str, str], bare: Path) -> None:

@@ -97,6 +97,7 @@ class MemoryPool:
         self._lock, self._opening = threading.Lock(), threading.Lock()
         self._entries = dict[str, PoolEntry]()  # the most recently used stand last
         self._store: Memory | None = None
+        self._away = False  # whether the settings' namespace went to another instance of a cluster: it is then opened like any other
         self._closing, self._past = 0, AnchorCounters()  # idle namespaces that are being closed; counters of closed ones
 
     def store(self) -> Memory:
@@ -116,8 +117,12 @@ class MemoryPool:
             ) -> Iterator[Memory]:
         "Give the memory of a namespace, which stays open while it is used. Raises `HttpProblem` when too many others are in use."
         store = self.store()
-        if namespace == self.settings.namespace:
-            yield store
+        if namespace == self.settings.namespace and not self._away:
+            try:
+                yield store
+            except StoreMoved:
+                self._away = True
+                raise
             return
         entry, surplus = self._enter(namespace)
         try:

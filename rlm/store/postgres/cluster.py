@@ -7,15 +7,15 @@ instance that a namespace left knows where it went, and refuses to write for it,
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from ...core.clock import SystemClock, to_iso
-from ...core.errors import InvalidInput, NotFound, StoreError
+from ...core.errors import InvalidInput, NotFound, StoreClash, StoreError
 from ...core.files import hidden_password
 from ..sqlite.fulltext import namespace_key
 from ..sqlite.threads import THREAD_TABLES
@@ -109,11 +109,14 @@ def _joined(host: str, path: str, query: Sequence[tuple[str, str]]) -> str:
     return f"postgresql://{host}{path}{'?' if query else ''}{urlencode(query)}"
 
 
+_OF_CALLER = ("user", "password", "sslpassword", "oauth_client_secret")  # parameters of an address that no catalogue keeps
+
+
 def bare_address(url: str,  # address of a database
                  ) -> str:
-    "Return an address without user and password."
+    "Return an address without user, passwords and other secrets."
     found = urlsplit(url)
-    query = [(k, v) for k, v in parse_qsl(found.query) if k not in ("user", "password")]
+    query = [(k, v) for k, v in parse_qsl(found.query) if k not in _OF_CALLER]
     return _joined(found.netloc.rpartition("@")[2], found.path, query)
 
 
@@ -216,7 +219,8 @@ def _namespaces(connection: "Connection[Any]") -> list[str]:
 
 
 def _store_catalogue(catalogue: Catalogue, urls: Mapping[str, str]) -> list[str]:
-    "Write a catalogue to every instance that answers; return the names of those that did not."
+    """Write a catalogue to every instance that answers; return the names of those that did not. All write in the order of the instances:
+    what an earlier writer has stored in the first is found there. Raises `StoreClash`, where another change is as new."""
     silent = []
     for instance in catalogue.instances:
         try:
@@ -224,9 +228,23 @@ def _store_catalogue(catalogue: Catalogue, urls: Mapping[str, str]) -> list[str]
                 connection.execute("INSERT INTO cluster_catalogue AS c (version, body) VALUES (%s, %s) ON CONFLICT (one) DO UPDATE "
                                    "SET version = excluded.version, body = excluded.body WHERE c.version < excluded.version",
                                    (catalogue.version, catalogue.to_json()))
+                there = read_catalogue(connection)
         except StoreError:
             silent.append(instance.name)
+        else:
+            if there != catalogue:
+                raise StoreClash("Another change of the cluster was stored first.", "Repeat the command.")
     return silent
+
+
+def _change_catalogue(url: str, change: Callable[[Catalogue], Catalogue], urls: Mapping[str, str]) -> tuple[Catalogue, list[str]]:
+    """Store a change of the newest catalogue, and of the next one where another change was stored first. Return what holds now, and the
+    names of instances that did not answer. `urls`: addresses of instances that the cluster does not have yet."""
+    for _ in range(MOST_INSTANCES):
+        new = change(open_catalogue(url))
+        with suppress(StoreClash):
+            return new, _store_catalogue(new, {i.name: address_of(i, url) for i in new.instances} | dict(urls))
+    raise StoreClash("Other changes of the cluster were stored first, each time.", "Repeat the command.")
 
 
 def _last_numbers(connection: "Connection[Any]", others: Mapping[str, int]) -> dict[str, int]:
@@ -306,20 +324,27 @@ def add_instance(url: str,      # address of an instance of the cluster
                  address: str,  # its address; it is empty
                  ) -> Catalogue:
     "Add an instance. Namespaces that are there stay where they are until they are moved. Raises `StoreError`, `InvalidInput`."
-    old = open_catalogue(url)
-    if any(i.name == name for i in old.instances) or len(old.instances) == MOST_INSTANCES:
-        raise InvalidInput(f"The instance {name!r} can't be added to {len(old.instances)}.", "Give another name.")
-    held, numbers = dict[str, str](), dict[str, int]()
-    for instance in old.instances:
-        with instance_connection(address_of(instance, url)) as connection:
-            held |= dict.fromkeys(_namespaces(connection), instance.name)
-            numbers = _last_numbers(connection, numbers)
-    instance, there, _ = _instance(name, address, max(i.number for i in old.instances) + 1, numbers)
-    if there:
-        raise InvalidInput(f"The instance {name!r} holds memories already: {', '.join(there[:3])}.", "Add an empty one.")
-    new = Catalogue(old.version + 1, (*old.instances, instance))
-    new = replace(new, places={n: p for n, p in held.items() if new.place(n) != p})
-    _refuse_silent(_store_catalogue(new, {i.name: address_of(i, url) for i in old.instances} | {name: address}))
+    def added(old: Catalogue) -> Catalogue:
+        there = next((i for i in old.instances if i.name == name), None)
+        if there is not None and there.address == bare_address(address):
+            return old  # an addition that was cut off: it is finished
+        if there is not None or len(old.instances) == MOST_INSTANCES:
+            raise InvalidInput(f"The instance {name!r} can't be added to {len(old.instances)}.", "Give another name.")
+        held, numbers = dict[str, str](), dict[str, int]()
+        for instance in old.instances:
+            with instance_connection(address_of(instance, url)) as connection:
+                held |= dict.fromkeys(_namespaces(connection), instance.name)
+                numbers = _last_numbers(connection, numbers)
+        instance, own, _ = _instance(name, address, max(i.number for i in old.instances) + 1, numbers)
+        if own:
+            raise InvalidInput(f"The instance {name!r} holds memories already: {', '.join(own[:3])}.", "Add an empty one.")
+        if any(instance.identity == other.identity for other in old.instances):
+            raise InvalidInput(f"The instance {name!r} is the same database as another one.", "Give each instance once.")
+        new = Catalogue(old.version + 1, (*old.instances, instance))
+        return replace(new, places={n: p for n, p in held.items() if new.place(n) != p})
+
+    new, silent = _change_catalogue(url, added, {name: address})
+    _refuse_silent(silent)
     return new
 
 
@@ -344,7 +369,10 @@ def move_namespace(url: str,               # address of an instance of the clust
     target = old.instance(to or rendezvous(namespace, [i.name for i in old.instances]))
     source = _holder(old, namespace, url)
     if source.name == target.name:
-        _finish(old, namespace, target, url)
+        _finish(namespace, target, url)
+        with instance_connection(address_of(target, url)) as there:
+            if namespace not in _namespaces(there):
+                raise NotFound(f"There is nothing in namespace {namespace!r}.", "See `rlm cluster status`.")
         return None
     with instance_connection(address_of(source, url)) as here, instance_connection(address_of(target, url)) as there:
         for connection, address in ((here, source.address), (there, target.address)):
@@ -361,7 +389,7 @@ def move_namespace(url: str,               # address of an instance of the clust
             rows = _copied(here, there, namespace, target.number)
             here.execute("INSERT INTO moved_namespaces VALUES (%s, %s, %s)", (namespace, target.name, to_iso(SystemClock().now())))
         waited = time.monotonic() - begun
-    _finish(old, namespace, target, url)
+    _finish(namespace, target, url)
     return NamespaceMove(namespace, source.name, target.name, rows, waited)
 
 
@@ -455,15 +483,19 @@ def _remove(connection: "Connection[Any]", namespace: str) -> None:
     connection.execute("DELETE FROM generations WHERE namespace = %s", (namespace,))
 
 
-def _finish(old: Catalogue, namespace: str, target: ClusterInstance, url: str) -> None:
+def _finish(namespace: str, target: ClusterInstance, url: str) -> None:
     "Write down where a namespace is now, and remove it from everywhere else once readers have noticed. Done before, it does nothing."
-    urls = {i.name: address_of(i, url) for i in old.instances}
-    if old.place(namespace) != target.name:
+    def moved(old: Catalogue) -> Catalogue:
+        if old.place(namespace) == target.name:
+            return old
         places = {n: p for n, p in old.places.items() if n != namespace}
         home = rendezvous(namespace, [i.name for i in old.instances]) == target.name
-        _store_catalogue(Catalogue(old.version + 1, old.instances, places if home else places | {namespace: target.name}), urls)
+        return Catalogue(old.version + 1, old.instances, places if home else places | {namespace: target.name})
+
+    catalogue, _ = _change_catalogue(url, moved, {})
+    urls = {i.name: address_of(i, url) for i in catalogue.instances}
     left = []
-    for instance in old.instances:
+    for instance in catalogue.instances:
         with instance_connection(urls[instance.name]) as connection:
             if instance.name != target.name and _first(connection, "SELECT 1 FROM generations WHERE namespace = %s", namespace):
                 left.append(instance.name)

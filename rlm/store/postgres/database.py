@@ -25,7 +25,7 @@ from ..protocols import Question
 from ..sqlite.fulltext import namespace_key
 from ..sqlite.schema import Migration
 from .dialect import translated
-from .cluster import MOST_INSTANCES, ClusterPlace, address_of, located
+from .cluster import MOST_INSTANCES, ClusterPlace, located
 from .errors import connection_error, explain_server_error, is_lost, moved_error
 from .leases import take_lease
 from .schema import POSTGRES_MIGRATIONS, SCHEMA, STORE_LOCK, configure, grants, prepare
@@ -445,18 +445,12 @@ class PostgresDatabase:
                   namespace: str,  # a partition, there or not
                   ) -> str | None:
         "Return the address of the instance that holds a namespace, where a cluster has it in another one. Raises `StoreError`."
-        if self.place is None:
+        view = self.for_namespace(namespace)
+        if self.place is None and not view._ask(view.current(), "SELECT 1 FROM cluster_catalogue", ()):
             return None
-        name, sent = self.place.catalogue.place(namespace), False
-        if name == self.place.here:
-            view = self.for_namespace(namespace)
-            gone = view._ask(view.current(), _GONE, (namespace,))
-            if not gone:
-                return None
-            name, sent = str(gone[0][0]), True
-        address = address_of(self.place.catalogue.instance(name), self.url)
-        url, found = open_place(address, namespace, lambda connection, at: None, self.schema, name, sent)
-        return None if found is not None and found.here == self.place.here else url
+        url, found = open_place(self.url, namespace, lambda connection, at: None, self.schema)  # a cluster may have been made or have grown
+        own = view._ask(view.current(), "SELECT value FROM meta WHERE key = 'database_id'", ())[0][0]
+        return None if found is None or found.catalogue.instance(found.here).identity == own else url
 
     def for_namespace(self,
                       namespace: str | None,  # a partition; None: the whole store
@@ -641,7 +635,7 @@ class PostgresDatabase:
 
     def _look_around(self, state: ThreadState) -> None:
         "Ask now and then whether the namespace went to another instance. Raises `StoreMoved`."
-        if self.place is None or self.namespace is None or time.monotonic() < self._server.looked.get(self.namespace, 0.0) + LOOK_S:
+        if self.namespace is None or time.monotonic() < self._server.looked.get(self.namespace, 0.0) + LOOK_S:
             return
         self._server.looked[self.namespace] = time.monotonic()
         gone = self._ask(state, _GONE, (self.namespace,))
