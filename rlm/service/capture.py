@@ -8,6 +8,7 @@ from typing import Any
 from rlm.companion.composer import without_block
 from rlm.companion.policy import FORGETS
 from rlm.companion.supersession import RejectedValue
+from rlm.core.errors import VersionConflict
 from rlm.store.records import MemoryRecord
 
 from .memory import Memory
@@ -23,10 +24,14 @@ def known_already(memory: Memory,       # open namespace
                   speaker: str | None,  # speaker
                   ) -> MemoryRecord | None:
     "Return a current memory with these very words of this speaker, white space and capitals aside; None: there is none."
-    words = " ".join(text.split()).casefold()
+    words = _plain(text)
     request = memory.searcher.parse(text[:MAX_WORDS], {"kind": "block"})  # by words alone: nothing has to be embedded for it
     found = (hit.memory for hit in memory.searcher.full_text(request, 10)) if request.terms else ()
-    return next((r for r in found if r.speaker == speaker and " ".join(r.text.split()).casefold() == words), None)
+    return next((r for r in found if r.speaker == speaker and _plain(r.text) == words), None)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()
 
 
 def same_again(memory: Memory,          # open namespace
@@ -44,6 +49,33 @@ def same_again(memory: Memory,          # open namespace
         return None
     memory.feedback(known.id, used=1)
     return memory.get(known.id)
+
+
+def write_once(memory: Memory,              # open namespace
+               text: str,                   # words to remember
+               fields: dict[str, Any],      # fields that were given with them
+               provenance: dict[str, Any],  # origin
+               **near: Any,                 # slot, policy and context, as `write` takes them
+               ) -> tuple[MemoryRecord, bool]:  # the memory, and whether it was known
+    """Store a memory, or return the one that says the same already; of callers who say the same at one moment, one stores it. With a slot
+    it is stored in any case. Raises what `same_again` and `write` raise."""
+    log, namespace = memory.backend.event_log, memory.ctx.namespace
+    while True:
+        last = log.position()[1]
+        if near.get("slot") is None and (known := same_again(memory, text, fields)) is not None:
+            return known, True
+        if any(value is not None for value in near.values()):
+            return memory.write(text, **near, **fields, provenance=provenance), False
+        record = memory.writer.prepare({"text": text, **fields, "provenance": provenance}, memory.clock.now())
+
+        def refuse_raced(last: int = last, record: MemoryRecord = record) -> None:
+            new = memory.backend.get([id for _, id in log.written_since(namespace, last, 1000)], namespace)
+            if any(r.speaker == record.speaker and _plain(r.text) == _plain(record.text) for r in new):
+                raise VersionConflict("The same was stored by someone else meanwhile.", "Look for it.")
+        try:
+            return memory.writer.insert([record], 1, check=refuse_raced)[0], False
+        except VersionConflict:
+            continue
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +103,8 @@ def capture_prompt(memory: Memory,              # open namespace
     if not decision.save:
         named = propose_forgetting(memory.reader, memory.searcher, text, provenance) if decision.reason == FORGETS else ()
         return CapturedPrompt(False, decision.reason + (f"; {len(named)} would be deleted: rlm review proposals" if named else ""))
-    if (known := same_again(memory, text, {"role": "user"})) is not None:
-        return CapturedPrompt(True, "it was known already", known, True)
     try:
-        return CapturedPrompt(True, decision.reason, memory.write(text, role="user", provenance=provenance))
+        kept, known = write_once(memory, text, {"role": "user"}, provenance)
+        return CapturedPrompt(True, "it was known already" if known else decision.reason, kept, known)
     except RejectedValue as e:
         return CapturedPrompt(False, e.message)

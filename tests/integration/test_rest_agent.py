@@ -1,13 +1,18 @@
 "Runs of the agent over REST, and the same words said again."
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 from serving import problem, serving
 
+from rlm import Memory
+from rlm.service import capture
 from rlm.service.http.agent_routes import agent_available
+from rlm.store.records import MemoryRecord
 
 pytestmark = pytest.mark.usefixtures("bare")
 
@@ -28,6 +33,34 @@ def test_the_same_words_again_are_one_memory(client: httpx.Client, text: str) ->
     assert (first.status_code, again.status_code) == (201, 200) and "duplicate" not in first.json()
     assert again.json()["id"] == first.json()["id"] and again.json()["duplicate"] is True and again.json()["access_count"] == 1
     assert client.get("/v1/stats").json()["memories"] == 1 and again.headers["etag"] == '"1"'
+
+
+@pytest.mark.parametrize("text", ["I am allergic to peanuts.", "저는 땅콩 알레르기가 있어요"])
+def test_the_same_words_of_many_callers_at_once_are_one_memory(text: str, client: httpx.Client) -> None:
+    with ThreadPoolExecutor(8) as callers:
+        answers = list(callers.map(lambda _: create(client, text), range(16)))
+    assert sorted(a.status_code for a in answers) == [200] * 15 + [201] and len({a.json()["id"] for a in answers}) == 1
+    assert client.get("/v1/stats").json()["memories"] == 1
+
+
+@pytest.mark.parametrize("text", ["I am allergic to peanuts.", "저는 땅콩 알레르기가 있어요"])
+def test_the_same_words_stored_after_the_search_for_them_are_found(text: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Memory(path) as memory:
+        def raced(*given: Any) -> MemoryRecord | None:
+            monkeypatch.undo()  # the next search finds it
+            memory.write(text)
+            return None
+        monkeypatch.setattr(capture, "same_again", raced)
+        kept, known = capture.write_once(memory, text, {}, {})
+        assert known and [r.id for r in memory.list()] == [kept.id]
+
+
+def test_a_conversation_whose_turns_are_all_deleted_is_answered(client: httpx.Client) -> None:
+    talk = {"session": "s", "turns": [{"text": "나는 합창단에서 노래해.", "role": "user"}, {"text": "Noted.", "role": "assistant"}]}
+    for turn in client.post("/v1/conversations", json=talk).json()["items"]:
+        client.delete(f"/v1/memories/{turn['id']}")
+    again = client.post("/v1/conversations", json=talk)
+    assert again.status_code == 201 and again.json() == {"session": "s", "items": []}
 
 
 @pytest.mark.parametrize("more", [{"id": "own"}, {"valid_from": "2026-01-01"}, {"session": "s"}, {"speaker": "Jun"}, {"tags": ["new"]},

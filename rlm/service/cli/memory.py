@@ -442,8 +442,9 @@ def add(memory: Memory, file: IO[str], session: str | None, as_json: bool) -> No
         raise InvalidInput("There is no turn to store.", 'Give one a line, such as {"speaker": "Mina", "text": "…"}.')
     if session is not None:
         turns = [{n: v for n, v in turn.items() if n != "session"} if isinstance(turn, dict) else turn for turn in turns]
-    stored = memory.add_conversation(turns, take_session(turns) if session is None else session)
-    print_value(as_json, [memory_dict(r) for r in stored], f"{len(stored):,} turns stored in conversation {stored[0].session}.")
+    stored = memory.add_conversation(turns, where := take_session(turns) if session is None else session)
+    name = stored[0].session if stored else where  # none is left where all were deleted
+    print_value(as_json, [memory_dict(r) for r in stored], f"{len(stored):,} turns stored in conversation {name}.")
 
 
 @conversation_group.command("show", epilog=example("rlm conversation show s", "rlm conversation show s -k 20 --json"))

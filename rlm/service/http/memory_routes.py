@@ -17,7 +17,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
 from rlm.core.errors import InvalidInput, NotFound
-from rlm.service.capture import same_again
+from rlm.service.capture import write_once
 from rlm.service.memory import Memory
 from rlm.service.results import memory_dict
 from rlm.store.records import Edge, MemoryRecord, read_label
@@ -113,9 +113,9 @@ def create_memory(call: Call, body: WriteBody) -> Any:
     already, of the same speaker and without an id, time or conversation of their own, are not stored again: 200, and `duplicate`."""
     policy, fields, memory = None if body.policy is None else body.policy.model_dump(exclude_none=True), body.fields(), call.memory
     with call.service.tracer.span("memory.write", slot=body.slot or ""):
-        if body.slot is None and (known := same_again(memory, body.text, fields)) is not None:
-            return memory_response(known, duplicate=True)
-        stored = memory.write(body.text, slot=body.slot, policy=policy, context=body.context, **fields, provenance=call.provenance)
+        stored, known = write_once(memory, body.text, fields, call.provenance, slot=body.slot, policy=policy, context=body.context)
+        if known:
+            return memory_response(stored, duplicate=True)
         ended = [r.id for r in memory.superseded_by(stored.id)]
         return memory_response(stored, 201, **({"superseded": ended} if ended else {}))
 
@@ -235,7 +235,7 @@ def add_conversation(call: Call, body: ConversationBody) -> Any:
     "Store turns of a conversation, in order, in one transaction; a session that is there is continued."
     turns, common = [turn.fields() for turn in body.turns], {"tags": body.tags} if body.tags else {}
     stored = call.memory.add_conversation(turns, body.session, **common, provenance=call.provenance)
-    session = stored[0].session or ""
+    session = (stored[0].session if stored else body.session) or ""  # none is left where all were deleted
     return json_response({"session": session, "items": [memory_dict(r) for r in stored]}, 201,
                          {"Location": f"/v1/conversations/{quote(session, safe='')}"})
 
