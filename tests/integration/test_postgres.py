@@ -575,7 +575,7 @@ def test_a_write_and_a_block_for_a_prompt_take_few_round_trips(store: Memory, mo
         "block of a fact": lambda: store.context("Where does Yuna live?"),  # and the fact that is asked for
         "write": lambda: store.write("The ferry leaves at nine."),  # its turn with what is asked first; the row and all the rest
         "write of a fact": lambda: store.write("내 동생 민아는 대구에 산다."),  # and the facts of it
-    }.items()} == {"search": (3, 4), "block": (5, 11), "block of a fact": (6, 12), "write": (2, 13), "write of a fact": (2, 16)}
+    }.items()} == {"search": (3, 4), "block": (5, 12), "block of a fact": (6, 13), "write": (2, 13), "write of a fact": (2, 16)}
     with store.backend.transaction() as tx:  # a part that fails is undone, and what waited before it is stored
         tx.log([Event(store.clock.now(), "use", "a", "default")])
         with suppress(NotFound), store.backend.transaction():

@@ -338,7 +338,7 @@ _GUARDS = {
               rf"|\b{_ENDS}(?: of (?:an? |the |all |its )*(?:\{{\}} ?(?:['’]s? )?)?|['’]s ){_ENDS}\b"
               rf"|\b{_ENDS}\b[^?]* ha(?:ve|s) as (?:\w+ )?{_ENDS}\b"
               rf"|\b{_ENDS} of (?:the |an? )?(?:class|property|term)(?:es)? (?:above|below|under|that|which)\b"
-              rf"|\bsame {_ENDS} (?:as|of)\b|{_ENDS}(?:의|은|는|이|가) ?{_ENDS}",
+              rf"|\bsame (?:domain|range|inverse|definition|comment|label)s? (?:as|of)\b|{_ENDS}(?:의|은|는|이|가) ?{_ENDS}",
     "both": r"\b(?:which|what)\b[^?]*\bare both\b|(?:이면서|이자) ?\{"}
 _GUARDED = {name: re.compile(words, re.I | re.A) for name, words in _GUARDS.items()}
 _HARMLESS = re.compile(r"\bno matter\b|\bnot (?:just|only)\b|\bor not\b|,? (?:is|are|does|do) (?:it|they|he) not\b"

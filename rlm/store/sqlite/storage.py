@@ -22,7 +22,7 @@ from ..records import Edge, Event, MemoryRecord
 from .database import SQLiteDatabase
 from .edges import EdgeTable, edges_question
 from .erasure import DerivedFiles, erase, erase_namespace, finish_scrubs, purge
-from .events import POSITION_QUESTION, ChangeFeed, EventLog
+from .events import ChangeFeed, EventLog, POSITION_QUESTION, proposed_question
 from .facts import Fact, FactTable, RejectionTable, facts_question, related_questions, salts_question
 from .fulltext import FullTextIndex, is_stale, rebuild
 from .integrity import check
@@ -113,12 +113,13 @@ class SQLStorage:
     def before_links(self,
                      records: Sequence[MemoryRecord],  # memories that were found, of one namespace
                      ) -> AbstractContextManager[None]:
-        "Ask a server ahead, in one round trip, for the edges, the facts and the short ids of memories."
+        "Ask a server ahead, in one round trip, for the edges, the facts and the short ids of memories, and what is proposed about them."
         if not records:
             return self.db.ahead([])
         ids, seqs = list(dict.fromkeys(r.id for r in records)), [r.seq for r in records]
         namespace = records[0].namespace
-        return self.db.ahead([edges_question(ids, namespace), facts_question(seqs), short_ids_question(namespace, ids)])
+        return self.db.ahead([edges_question(ids, namespace), facts_question(seqs), short_ids_question(namespace, ids),
+                              proposed_question(namespace, ids)])
 
     def snapshot(self) -> AbstractContextManager[None]:
         "Read all that is read inside as of one moment."
