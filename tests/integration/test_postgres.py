@@ -563,6 +563,7 @@ def test_a_write_and_a_block_for_a_prompt_take_few_round_trips(store: Memory, mo
             sent.append(given[1])
         return send(*given, **named)
     monkeypatch.setattr(psycopg.ClientCursor, "execute", execute)
+    monkeypatch.setattr(database, "LOOK_S", 1e9)  # once a second a reader also asks whether its namespace went: however slow the machine is
 
     def costs(act: Callable[[], object]) -> tuple[int, int]:  # round trips, statements
         sent.clear()
