@@ -89,7 +89,8 @@ def pam_lines(memory: Memory,  # an open store
         for records in current_blocks(memory):
             links = links_of(memory, records)
             for record in records:
-                one, ids = pam_memory(record, links.get(record.id, [])), ids | {record.id}
+                one = pam_memory(record, links.get(record.id, []))
+                ids.add(record.id)
                 relations += [{"id": f"{record.id}-{n}", "from": record.id, "to": link["target"],
                                "type": link["relation"] if link["relation"] in PAM_RELATIONS else "related_to",  # the nearest to its own
                                "confidence": link["weight"], "created_at": now} for n, link in enumerate(links.get(record.id, []))]

@@ -360,7 +360,9 @@ class Memory:
                    policy: "LinkPolicy | Mapping[str, Any] | str | None" = None,  # link policy
                    context: str | None = None,  # conversation that has anchors of its own; None: those of the namespace
                    ) -> builtins.list[MemoryRecord]:
-        "Store many in order, and return them. All are checked before the first is stored. Raises `InvalidInput`, naming the item."
+        """Store many in order, and return them. All are checked before the first is stored. Raises `InvalidInput`, naming the item, and
+        `AlreadyExists` or `StoreError` for what the store alone can refuse: a batch is stored whole or not at all, and where earlier ones
+        are stored, the message tells how many memories that is."""
         if slot is None and policy is None and context is None:
             return self.writer.insert(self.writer.prepare_many(items), read_count(batch, "batch", 1))
         name, chosen = read_placement("auto" if slot is None else slot, policy)

@@ -7,13 +7,14 @@ __all__ = ['FIXED', 'is_same', 'match_resent', 'split_resent', 'session_question
 
 # %% ../../nbs/90_service/04_writer.ipynb #34a51380
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
 from ..companion.pair_judge import AT_ONCE, PairJudge
 from ..companion.supersession import DISPUTES, FactKeeper, MemoryFacts, facts_of, may_answer, refuse_rejected
-from ..core.errors import InvalidInput, NotFound, VersionConflict
+from ..core.errors import InvalidInput, NotFound, RlmError, VersionConflict
 from ..core.guard import BESIDE, LABELS, SCREENED, assigned, confirmed, guarded, guarded_label, reassigned
 from ..core.ids import canonical_json, new_id
 from ..core.settings import cache_folder
@@ -120,6 +121,33 @@ def _refuse_secret_alone(text: object,    # words as they would be stored
     "Raise `InvalidInput` for a memory of which nothing but a redacted credential is left: it would say nothing."
     if isinstance(text, str) and text != given and not _WORD.search(_REDACTED.sub("", text)):
         raise InvalidInput("The memory is nothing but a secret, which is not stored.", "Say what it is for, and where it is kept.")
+
+
+def _deleted(storage: SQLStorage,  # the store
+             namespace: str,       # the partition
+             id: str,              # id of a memory
+             ) -> MemoryRecord:
+    "Return the last version of a deleted memory. Raises `InvalidInput`, `NotFound`."
+    if storage.get([id], namespace):
+        raise InvalidInput(f"The memory {id!r} is not deleted.", "An archived one is brought back with update(id, status='hot').")
+    versions = storage.memories.versions(id, namespace)
+    if not versions:
+        raise NotFound(f"Nothing is kept of a memory {id!r} in namespace {namespace!r}.",
+                       "Check the id; what was erased can't be restored.")
+    return versions[-1]
+
+
+@contextmanager
+def _telling(stored: int,  # memories that are stored already
+             total: int,   # memories of the call
+             ) -> Iterator[None]:
+    "Say in an error of a later batch how many memories the earlier ones have stored."
+    try:
+        yield
+    except RlmError as e:
+        if stored:
+            e.message += f" Of {total} memories the first {stored} are stored, and none of the others."
+        raise
 
 
 def match_resent(given: Sequence[str],  # `turn_digest` of turns that are handed over, in order
@@ -246,13 +274,14 @@ class MemoryWriter:
         "Store the turns that their conversation does not have yet, in one transaction, and return all of them. Raises `StoreError`."
         if len(records) < 2:
             return self.insert(records, 1)
-        known, new = split_resent(self.storage, records)
+        with self.storage.ahead(asked := session_questions(records)):
+            known, new = split_resent(self.storage, records)
 
         def refuse_raced() -> None:
             if [r.id for r in split_resent(self.storage, records)[1]] != [r.id for r in new]:
                 raise VersionConflict("The conversation was continued by someone else meanwhile.", "Send it again.")
         try:
-            return [*known, *self.insert(new, len(new) or 1, check=refuse_raced, asked=session_questions(records))]
+            return [*known, *self.insert(new, len(new) or 1, check=refuse_raced, asked=asked)]
         except VersionConflict:
             return self.insert_turns(records)
 
@@ -263,19 +292,23 @@ class MemoryWriter:
                check: Callable[[], None] | None = None,  # called in each transaction before anything is stored; what it raises ends that
                asked: Sequence[Question] = (),   # questions of `check`
                ) -> list[MemoryRecord]:
-        "Store memories with their vectors, and return them with their numbers. Raises `InvalidInput`, `StoreError`."
+        """Store memories with their vectors, and return them with their numbers. Raises `InvalidInput`, `StoreError`; then nothing is
+        stored but the batches before, of which the message tells."""
         stored = list[MemoryRecord]()
+        if len(records) > batch:
+            refuse_rejected(records, self.storage.rejections)  # in whichever batch it would be
         for start in range(0, len(records), batch):
             part = records[start:start + batch]
-            embedded, found = self.embeddings.embed_records(part) if embed else None, self._read_facts(part)
-            first = next(zip(found[0].facts, found[0].instead_of, strict=True), None) if len(part) == 1 else None
-            with self.storage.transaction(records=part, stated=first, asked=asked) as tx:
-                if check is not None:
-                    check()
-                refuse_rejected(part, self.storage.rejections)
-                new = tx.insert(part)
-                self.embeddings.store(embedded, new)
-                stored += self._keep_facts(tx, new, found)
+            with _telling(0 if self.storage.in_transaction else start, len(records)):
+                embedded, found = self.embeddings.embed_records(part) if embed else None, self._read_facts(part)
+                first = next(zip(found[0].facts, found[0].instead_of, strict=True), None) if len(part) == 1 else None
+                with self.storage.transaction(records=part, stated=first, asked=asked) as tx:
+                    if check is not None:
+                        check()
+                    refuse_rejected(part, self.storage.rejections)
+                    new = tx.insert(part)
+                    self.embeddings.store(embedded, new)
+                    stored += self._keep_facts(tx, new, found)
             self._compare(stored[-len(part):], embedded is not None)
         return stored
 
@@ -443,7 +476,7 @@ class MemoryWriter:
                 id: str,  # id of a deleted memory
                 ) -> MemoryRecord:
         "Bring back a deleted memory as its next version, and return it. Raises `NotFound`, `InvalidInput`."
-        old = self._deleted(self.reader.known_id(id))
+        old = _deleted(self.storage, self.namespace, self.reader.known_id(id))
         given = {name: value for name in (*SCREENED, *LABELS, *BESIDE) if (value := getattr(old, name))}
         kept = {name: value for name, value in guarded(given, self.secrets).items() if value != given.get(name)}
         text = kept.pop("text", old.text)
@@ -451,10 +484,9 @@ class MemoryWriter:
         record = old.changed(text=text, **read_fields({name: checked[name] for name in kept}), updated_at=self.ctx.clock.now())
         embedded = self.embeddings.embed_records([record])
         with self.storage.transaction() as tx:
-            if self._deleted(old.id).version != old.version:
+            if _deleted(self.storage, self.namespace, old.id).version != old.version:
                 raise InvalidInput(f"The memory {id!r} was changed by someone else meanwhile.", "Restore it again.")
-            session = Filters.read(status="any", session=record.session) if record.session is not None else None
-            if session and any(r.turn == record.turn for r in self.storage.find(self.namespace, session, 2**53)):
+            if record.session is not None and self.storage.memories.has_turn(self.namespace, record.session, record.turn):
                 record = record.changed(turn=None)  # its place was given away: it is the last turn now
             refuse_rejected([record], self.storage.rejections)
             new = tx.insert([record], {"restored": old.version})
@@ -462,16 +494,6 @@ class MemoryWriter:
             [stored] = self._keep_facts(tx, new, self._read_facts(new))
         self.embeddings.notice([stored])
         return stored
-
-    def _deleted(self, id: str) -> MemoryRecord:
-        "Return the last version of a deleted memory."
-        if self.storage.get([id], self.namespace):
-            raise InvalidInput(f"The memory {id!r} is not deleted.", "An archived one is brought back with update(id, status='hot').")
-        versions = self.storage.memories.versions(id, self.namespace)
-        if not versions:
-            raise NotFound(f"Nothing is kept of a memory {id!r} in namespace {self.namespace!r}.",
-                           "Check the id; what was erased can't be restored.")
-        return versions[-1]
 
     def count_use(self,
                   id: str,            # id of a memory

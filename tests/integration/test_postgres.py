@@ -1,5 +1,6 @@
 "A store in PostgreSQL answers as one in a file does, and says plainly what is wrong with a server."
 import json
+import logging
 import os
 import re
 import subprocess
@@ -552,6 +553,14 @@ def test_what_is_asked_often_is_prepared_and_what_cannot_be_is_sent_as_it_is(pos
         assert cursor.execute(said[0]).fetchone() == (10, "100%", "x'y"), "planned anew"
 
 
+def test_opening_a_store_again_adds_no_handler_of_logs(postgres: str, bare: Path) -> None:
+    Memory(postgres, embedder="none").close()
+    before = list(logging.getLogger("psycopg.pool").handlers)
+    for _ in range(3):
+        Memory(postgres, embedder="none").close()
+    assert logging.getLogger("psycopg.pool").handlers == before
+
+
 def test_a_write_and_a_block_for_a_prompt_take_few_round_trips(store: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     store.write_many([{"text": text} for text in NOTES])
     store.write("Keeps bees.", pinned=True)
@@ -577,6 +586,8 @@ def test_a_write_and_a_block_for_a_prompt_take_few_round_trips(store: Memory, mo
         "write": lambda: store.write("The ferry leaves at nine."),  # its turn with what is asked first; the row and all the rest
         "write of a fact": lambda: store.write("내 동생 민아는 대구에 산다."),  # and the facts of it
     }.items()} == {"search": (3, 4), "block": (5, 12), "block of a fact": (6, 13), "write": (2, 13), "write of a fact": (2, 16)}
+    talk = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "안녕"}]
+    assert costs(lambda: store.add_conversation(talk, "c"))[0] == 9, "what the conversation has is asked once, and along with the turn"
     with store.backend.transaction() as tx:  # a part that fails is undone, and what waited before it is stored
         tx.log([Event(store.clock.now(), "use", "a", "default")])
         with suppress(NotFound), store.backend.transaction():

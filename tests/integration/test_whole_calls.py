@@ -72,3 +72,23 @@ def test_a_history_that_is_sent_again_brings_back_nothing_that_was_deleted(erase
         thread.join()
     wanted = ["I am allergic to shellfish.", TALK[1][1], TALK[2][1], TALK[4][1], TALK[5][1]]
     assert [r.text for r in reversed(memory.list(100, session="c"))] == wanted and memory.check() == []
+
+
+@pytest.mark.parametrize("batch", [1, 2, 5000])
+def test_of_many_of_which_one_was_rejected_none_is_stored(batch: int, memory: Memory) -> None:
+    memory.companion.reject(memory.write("I live in Oslo.").id)
+    before = state(memory)
+    with pytest.raises(InvalidInput, match="Text 4 of 5 was rejected"):
+        memory.write_many(["Tea is green.", "고양이는 연어를 좋아해", "The boat is red.", "I live in Oslo.", "Boots are wet."], batch)
+    assert state(memory) == before
+
+
+@pytest.mark.parametrize("wrong", [{"text": "taken", "id": "taken"}, {"text": "no question", "reply_to": "nobody"}])
+def test_what_the_store_alone_can_refuse_says_how_many_are_stored(wrong: dict[str, str], memory: Memory) -> None:
+    memory.write("here", id="taken")
+    with pytest.raises(InvalidInput, match="Of 6 memories the first 4 are stored, and none of the others") as refused:
+        memory.write_many(["one", "둘", "three", "넷", "five", wrong], batch=2)
+    assert refused.value.hint and [r.text for r in memory.list()] == ["넷", "three", "둘", "one", "here"]
+    with pytest.raises(InvalidInput) as whole:
+        memory.write_many(["six", wrong])
+    assert "are stored" not in whole.value.message and len(memory.list()) == 5

@@ -11,6 +11,7 @@ from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound
 from rlm.service.cli import main
 from rlm.service.companion import audited_moment
+from rlm.store.sqlite import recall_log
 
 pytestmark = pytest.mark.usefixtures("bare")
 
@@ -186,3 +187,14 @@ def test_an_audit_of_a_word_leaves_out_what_has_nothing_to_do_with_it() -> None:
                            "The band rehearses on Thursdays.", "Our cat is named Biscuit.", "My mum lives in Birmingham."])
         assert [m.text for m in memory.audit(query="nurse").believed] == ["Amara works as a paediatric nurse."]
         assert memory.audit(query="where does my mother live?").believed[0].text == "My mum lives in Birmingham."
+
+
+def test_a_store_in_memory_keeps_more_recalls_than_wait_and_raises_no_alarm(caplog: pytest.LogCaptureFixture,
+                                                                            monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recall_log, "WAITING", 5)
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write("나는 서울에 살아.", id="seoul")
+        for n in range(17):
+            memory.context(f"어디에 살아? {n}")
+        assert len(memory.audit(id="seoul", k=100).recalls) == 17
+    assert not caplog.records

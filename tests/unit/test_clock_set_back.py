@@ -64,3 +64,17 @@ def test_a_clock_that_goes_on_is_told_to_the_microsecond(tmp_path: Path) -> None
             clock.at += timedelta(microseconds=n)
             written.append(memory.write(f"The {n} boats are red.").created_at)
         assert written == [NOON, NOON + timedelta(microseconds=1), NOON + timedelta(microseconds=3)]
+
+
+@pytest.mark.parametrize(("text", "question"), [
+    ("The market is on Sunday.", "When is the market?"), ("장은 일요일에 서.", "장은 언제 서?")])
+def test_a_search_and_the_attention_live_at_the_same_time(tmp_path: Path, text: str, question: str) -> None:
+    clock = MachineClock()
+    with Memory(tmp_path / "memory.db", clock=clock, embedder="none") as memory:
+        memory.write(text, valid_to=NOON + timedelta(hours=1))
+        assert memory.search(question) and memory.intelligent_search(question)["results"]
+        clock.at += timedelta(hours=2)
+        memory.write("Boots are wet.")
+        clock.at -= timedelta(hours=3)
+        assert memory.clock.seconds() == memory.clock.now().timestamp()
+        assert not memory.search(question) and not memory.intelligent_search(question)["results"]

@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg_pool import ConnectionPool as Pool
 
+_QUIET = logging.NullHandler()  # one, however many pools are opened
 CONNECTIONS = 16  # connections of one process, at most
 CONNECT_SECONDS = 10  # patience for a server that does not answer
+MOST_LOOKED = 1000  # namespaces of which it is known when they were last asked about
 LOOK_S = 1.0  # seconds after which a reader asks again whether its namespace went to another instance
 BATCH = 200  # statements that are sent at once
 ASKED_OFTEN = 3  # times that a connection has sent a statement when it prepares it
@@ -637,10 +639,12 @@ class PostgresDatabase:
         "Ask now and then whether the namespace went to another instance. Raises `StoreMoved`."
         if self.namespace is None or time.monotonic() < self._server.looked.get(self.namespace, 0.0) + LOOK_S:
             return
+        if len(self._server.looked) >= MOST_LOOKED:
+            self._server.looked.clear()
         self._server.looked[self.namespace] = time.monotonic()
         gone = self._ask(state, _GONE, (self.namespace,))
         if gone:
-            del self._server.looked[self.namespace]
+            self._server.looked.pop(self.namespace, None)
             raise moved_error(self.path, f"moved to {gone[0][0]}")
 
     def mark_failed(self) -> None:
@@ -672,7 +676,7 @@ class PostgresDatabase:
     def _new_pool(self) -> "Pool":
         from psycopg import ClientCursor
         from psycopg_pool import ConnectionPool
-        logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())  # what it warns of reaches callers as errors
+        logging.getLogger("psycopg.pool").addHandler(_QUIET)  # what it warns of reaches callers as errors
         return ConnectionPool(self.url, min_size=1, max_size=CONNECTIONS, timeout=max(self.busy_timeout_s, 1.0), open=True, num_workers=1,
                               configure=lambda connection: configure(connection, self.schema, self.read_only),
                               kwargs={"autocommit": True, "cursor_factory": ClientCursor, "connect_timeout": CONNECT_SECONDS})

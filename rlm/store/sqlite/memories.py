@@ -199,6 +199,14 @@ class MemoryTable:
         sql = f"SELECT {MEMORY_FIELDS}, m.tags_json FROM memory_history m WHERE m.namespace = ? AND m.id = ? ORDER BY m.version"
         return [to_record(row) for row in self.db.query(sql, (namespace, memory_id))]
 
+    def has_turn(self,
+                 namespace: str,    # the partition
+                 session: str,      # a conversation
+                 turn: int | None,  # place in it, from 0
+                 ) -> bool:
+        "Return whether a conversation has a memory of this turn."
+        return bool(self.db.query("SELECT 1 FROM memories WHERE namespace = ? AND session = ? AND turn = ?", (namespace, session, turn)))
+
     def ids_tagged(self,
                    namespace: str,  # the partition
                    tag: str,        # a tag, exactly

@@ -179,12 +179,14 @@ class RecallLog:
             return
         if event is None:
             event = EventLog(self.db.for_namespace(namespace)).position()[1]
+        if self.db.in_memory and len(self._waiting) >= WAITING:  # without a timer: what is kept ends with the store, and is read rarely
+            self._later()
         with self._lock:
             self._waiting.append(Recall(at, namespace, query, door, actor, event, tuple(served[:SERVED])))
             if len(self._waiting) > WAITING:
                 del self._waiting[0]
                 logging.getLogger("rlm").warning("The log of recalls can't be stored at the moment: the oldest are dropped.")
-            if self._timer is None and not self.db.in_memory:  # a store in memory keeps nothing beyond its end
+            if self._timer is None and not self.db.in_memory:
                 self._start(0.0 if len(self._waiting) >= BATCH else DELAY)
             elif self._timer is not None and len(self._waiting) == BATCH:
                 self._timer.cancel()
