@@ -47,7 +47,7 @@ _NO = (r"(?:(?:that|which|who)? ?(?:(?:have|has|having|with|got) (?:no|not any)|
        r"(?: further| more| other| explicit| declared| stated)*)")
 
 
-_SIGNS = {"<NO>": _NO, "<X>": r"\{[citp]\d\}", "<C>": r"\{c\d\}", "<P>": r"\{p\d\}"}
+_SIGNS = {"<NO>": _NO, "<X>": r"\{[citp]\d+\}", "<C>": r"\{c\d+\}", "<P>": r"\{p\d+\}"}
 
 
 def _read_patterns() -> "tuple[tuple[str, str, re.Pattern[str]], ...]":
@@ -134,7 +134,7 @@ def _read_term_set(text: str,                 # the question, its names marked
     found, rest = _TermSet(), text
     for name, condition, pattern in _PATTERNS:
         while (m := pattern.search(rest)) is not None:
-            names = [marks[x].terms[0].iri for x in re.findall(r"\{[citp]\d\}", m[0])]
+            names = [marks[x].terms[0].iri for x in re.findall(r"\{[citp]\d+\}", m[0])]
             if condition == "" and not names:
                 break
             for value in names if condition == "" else [{"true": True, "false": False}.get(condition, condition)]:
@@ -150,7 +150,7 @@ def _read_term_set(text: str,                 # the question, its names marked
 
 def _completed(found: _TermSet, rest: str, marks: Mapping[str, Link]) -> _TermSet | None:
     "The set, with the name that is left over as its beginning; None when more is left."
-    left = re.findall(r"\{[citp]\d\}", rest)
+    left = re.findall(r"\{[citp]\d+\}", rest)
     arguments = found.arguments
     if len(left) > 1 or (left and ("below" in arguments or "instance_of" in arguments)):
         return None
@@ -166,7 +166,7 @@ def _completed(found: _TermSet, rest: str, marks: Mapping[str, Link]) -> _TermSe
         found.add("kind", "property" if "characteristic" in arguments else "term")
     if arguments.get("characteristic") and arguments.get("kind") == "class":
         return None
-    rest = _COUNTED.sub(" ", re.sub(r"\{[citp]\d\}", " ", _AFTER.sub(" ", rest)))
+    rest = _COUNTED.sub(" ", re.sub(r"\{[citp]\d+\}", " ", _AFTER.sub(" ", rest)))
     words = re.findall(r"[^\W_]+(?:['’][a-z]+)?", rest)
     found.rest = " ".join(w for w in words if not idle(w))
     return None if found.rest or not (found.conditions or _COUNTED.search(rest)) else found
@@ -207,7 +207,7 @@ def compose(names: QuestionEntities,  # terms that the question names
     text = " ".join(w for w in text.split() if re.sub("['’]s$", "", w.strip("?.,!'’")) not in own or "{" in w)
     text = re.sub(r" (?:in|of|from) (?:this|the|our|your) (?:ontology|vocabulary|file|model|schema|data|graph)(?= ?[?.!]?$)", "", text)
     text = _CLAIM.sub("", re.sub(r",? please ?[?.!]*$", "", text))
-    form = classify_answer_type(re.sub(r"\{[citp]\d\}", "{}", text))
+    form = classify_answer_type(re.sub(r"\{[citp]\d+\}", "{}", text))
     if names.unknown:
         return ""
     if (subject := re.fullmatch(_MARKED_SO, text)) is not None:
@@ -229,19 +229,20 @@ def compose(names: QuestionEntities,  # terms that the question names
 
 _CLAIM = re.compile(r"(?<=\}) (?:is|are|was|were|got|has been)(?: now)? (?:deprecated|obsolete|retired)(?:,? right)? ?[-–,.;?]+"
                      r"(?= (?:so )?(?:which|what|how)\b)")  # what is said of a term before a question about its replacement
-_MARKED_SO = re.compile(r"(?:is|was|has) (?:the (?:term|class|property) )?(\{[citp]\d\}) (?:(?:been |marked )?(?:as )?)?"
+_MARKED_SO = re.compile(r"(?:is|was|has) (?:the (?:term|class|property) )?(\{[citp]\d+\}) (?:(?:been |marked )?(?:as )?)?"
                         r"(?:deprecated|obsolete)\??"
-                        r"|(\{[citp]\d\}) ?(?:은|는|이|가)? ?(?:폐기\S*|(?:deprecated|obsolete)\S*|더 이상 쓰지 않\S*)"
+                        r"|(\{[citp]\d+\}) ?(?:은|는|이|가)? ?(?:폐기\S*|(?:deprecated|obsolete)\S*|더 이상 쓰지 않\S*)"
                         r"(?: (?:용어|클래스|것)\S*)?\?")
 
 # %% ../../../nbs/80_learning/18_composition.ipynb #5fa579c1
-_REQUIRED = re.compile(r"(?:is|are|does|do) (?:(?:every|all|any|each|an?|the) )*(\{c\d\}) (?:made (?:with|of|from)|contains?|needs?"
-                       r"|requires?|includes?|uses?)(?: (?:an?|any|the|some))? (\{c\d\}) ?\??"
-                       r"|(\{c\d\}) ?(?:에는|에|은|는)? ?(\{c\d\}) ?(?:이|가|을|를)? ?"
+_REQUIRED = re.compile(r"(?:is|are|does|do) (?:(?:every|all|any|each|an?|the) )*(\{c\d+\}) (?:made (?:with|of|from)|contains?|needs?"
+                       r"|requires?|includes?|uses?)(?: (?:an?|any|the|some))? (\{c\d+\}) ?\??"
+                       r"|(\{c\d+\}) ?(?:에는|에|은|는)? ?(\{c\d+\}) ?(?:이|가|을|를)? ?"
                        r"(?:들어가나요|들어가|들어 ?있나요|필요한가요|필요해)\??")
-_AMOUNT = re.compile(r"how many (\{[cpt]\d\}|[a-z]+) (?:does|do|must|can|should|may|has|have)(?: (?:an?|every|each|the|one|any))? (\{c\d\})"
+_AMOUNT = re.compile(r"how many (\{[cpt]\d+\}|[a-z]+) (?:does|do|must|can|should|may|has|have)(?: (?:an?|every|each|the|one|any))? "
+                     r"(\{c\d+\})"
                      r"(?: (?:have|has|need|needs|contain|contains|carry|use|uses|include))? ?\??"
-                     r"|(\{c\d\}) ?(?:에는|에|은|는|의)? ?(\{[cp]\d\}) ?(?:은|는|이|가)? ?몇 ?(?:개|명|대|가지)\S*(?: \S+)?\??")
+                     r"|(\{c\d+\}) ?(?:에는|에|은|는|의)? ?(\{[cp]\d+\}) ?(?:은|는|이|가)? ?몇 ?(?:개|명|대|가지)\S*(?: \S+)?\??")
 _AMOUNT_CODE = """for fact in describe_entity({whole!r}, fact="restriction")["items"]:
     words = fact["value"].split()
     at = [i for i, w in enumerate(words) if w in ("exactly", "min", "max")]
@@ -257,13 +258,13 @@ _MODELLED = re.compile(r"how (?:(?:do|can|could|would|should|must) (?:i|you|we|o
 _ANYONE = """a an the each some that someone somebody something one another other others person people thing things it to is was are were
 be been has have had does did who which 누가 누군가 누구 어떤 것 것이 사람이 사람 다른 무엇 무언가"""
 _INDEFINITE = frozenset(_ANYONE.split())
-_LIST = re.compile(r"(?:what|which) (?:kinds of |sorts of )?(\{[cp]\d\})(?P<noun> (?:agents|types|kinds|forms|items|products|values))?"
+_LIST = re.compile(r"(?:what|which) (?:kinds of |sorts of )?(\{[cp]\d+\})(?P<noun> (?:agents|types|kinds|forms|items|products|values))?"
                    r" (?:are (?:there|available|listed|described|mentioned|included)|exist|can i (?:use|choose)|do we have)"
-                   r"(?: here)?\??|who are (?:all )?(?:the )?(\{c\d\}) ?\??"
-                   r"|(?P<many>how many) (\{c\d\}) (?:are|exist)(?: there)?(?: here| in)?\??"
-                   r"|(?:list|show|enumerate|name|give me|show me) (?:all |every |the |of )+(\{[cp]\d\})[.?]?"
-                   r"|(\{[cp]\d\}) ?(?:에는|에|으로는|로는|은|는|이|가)? ?(?:어떤 것(?:들)?이|무엇이|뭐가|어떤 게) 있\S*\??"
-                   r"|(\{c\d\}) ?(?:은|는|이|가)? ?(?:모두|전부|총)? ?(?P<korean>몇) ?(?:개|곳|군데|명|가지|종류|종)\S*"
+                   r"(?: here)?\??|who are (?:all )?(?:the )?(\{c\d+\}) ?\??"
+                   r"|(?P<many>how many) (\{c\d+\}) (?:are|exist)(?: there)?(?: here| in)?\??"
+                   r"|(?:list|show|enumerate|name|give me|show me) (?:all |every |the |of )+(\{[cp]\d+\})[.?]?"
+                   r"|(\{[cp]\d+\}) ?(?:에는|에|으로는|로는|은|는|이|가)? ?(?:어떤 것(?:들)?이|무엇이|뭐가|어떤 게) 있\S*\??"
+                   r"|(\{c\d+\}) ?(?:은|는|이|가)? ?(?:모두|전부|총)? ?(?P<korean>몇) ?(?:개|곳|군데|명|가지|종류|종)\S*"
                    r"(?: ?(?:있|되)\S*)?\??")
 _PROPERTY = """both = []
 for name in ({a!r}, {b!r}):  # a word stands for the only class whose name ends with it: *a scheme*
@@ -289,13 +290,14 @@ elif those["items"] and ({many} or not below["items"]) and not those["truncated"
 
 
 _JOINED = re.compile(r"(?:which|what) (?:object )?(?:propert(?:y|ies)|relations?) (?:(?:can|do|does|may) )?"
-                     r"(?:connects?|links?|relates?|joins?|leads? from)(?: (?:an?|the|one))? (\{c\d\}|[a-z]+) (?:to|with|and)"
-                     r"(?: (?:an?|the|another))? (\{c\d\}|[a-z]+) ?\??"
-                     r"|(\{c\d\}) ?(?:와|과|랑|이랑|에서|을|를) ?(\{c\d\}) ?(?:을|를|로|으로|에)? ?(?:잇는|연결하는|가는) (?:속성|관계)\S*"
+                     r"(?:connects?|links?|relates?|joins?|leads? from)(?: (?:an?|the|one))? (\{c\d+\}|[a-z]+) (?:to|with|and)"
+                     r"(?: (?:an?|the|another))? (\{c\d+\}|[a-z]+) ?\??"
+                     r"|(\{c\d+\}) ?(?:와|과|랑|이랑|에서|을|를) ?(\{c\d+\}) ?(?:을|를|로|으로|에)? ?(?:잇는|연결하는|가는) "
+                     r"(?:속성|관계)\S*"
                      r"(?: \S+)?\??")
-_APPLIES = re.compile(r"(?:can|could|may) (?:i|you|we|one) use (\{p\d\}) (?:on|with|for|of) (?:an? |the )?(\{c\d\}) ?\??"
-                      r"|does (\{p\d\}) apply to (?:an? |the )?(\{c\d\}) ?\??"
-                      r"|(\{c\d\}) ?에 ?(\{p\d\}) ?(?:을|를)? ?(?:쓸|사용할|붙일) 수 있(?:어|나|나요|어요|니|습니까)\??")
+_APPLIES = re.compile(r"(?:can|could|may) (?:i|you|we|one) use (\{p\d+\}) (?:on|with|for|of) (?:an? |the )?(\{c\d+\}) ?\??"
+                      r"|does (\{p\d+\}) apply to (?:an? |the )?(\{c\d+\}) ?\??"
+                      r"|(\{c\d+\}) ?에 ?(\{p\d+\}) ?(?:을|를)? ?(?:쓸|사용할|붙일) 수 있(?:어|나|나요|어요|니|습니까)\??")
 _DOMAINS_CODE = """stated = [f["value"] for f in describe_entity({property!r}, fact="domain")["items"]]
 domains = [d.split()[0] for s in stated for d in s.strip("()").split(" or ")] if " and " not in " ".join(stated) else []
 """
@@ -312,10 +314,10 @@ def _applies(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> s
     return _APPLIES_CODE.format(property=said["p"], whole=said["c"])
 
 
-_HAS = re.compile(r"(?:does|do) (?:an? |the )?(\{c\d\}) (?:have|carry) (?:an? |the |any )?(\{p\d\}) ?\??"
-                  r"|(\{c\d\}) ?(?:에는|에도|에|은|는|도)? ?(\{p\d\}) ?(?:이|가|은|는|도)? ?있(?:어|나|니|지|는가|는지|습니까)"
+_HAS = re.compile(r"(?:does|do) (?:an? |the )?(\{c\d+\}) (?:have|carry) (?:an? |the |any )?(\{p\d+\}) ?\??"
+                  r"|(\{c\d+\}) ?(?:에는|에도|에|은|는|도)? ?(\{p\d+\}) ?(?:이|가|은|는|도)? ?있(?:어|나|니|지|는가|는지|습니까)"
                   r"(?:요)?\??"
-                  r"|(?P<which>(?:which|what)) (\{c\d\}) (?:has|have|carries|carry) (?:an? |the |any )?(\{p\d\}) ?\??")
+                  r"|(?P<which>(?:which|what)) (\{c\d+\}) (?:has|have|carries|carry) (?:an? |the |any )?(\{p\d+\}) ?\??")
 _HAS_CODE = _DOMAINS_CODE + """if any(d == {whole!r} or relate({whole!r}, d)["is_a"] == "a is a b" for d in domains):
     FINAL(True)
 """
@@ -338,12 +340,12 @@ _FACTS = {"domain": "domains?|도메인|정의역", "range": "ranges?|레인지|
           "definition": "definitions?|정의|뜻", "label": "labels?|레이블|라벨"}
 _FACT = "(" + "|".join(_FACTS.values()) + ")"
 _TWO_FACTS = re.compile(rf"(?:(?:what|which) (?:is|are) |(?:give|show|tell)(?: me)? |list )?(?:the )?{_FACT} and (?:the |its )?{_FACT} "
-                        rf"(?:of|for) (?:the )?(?:property )?(\{{[cp]\d\}}) ?[?.]?"
-                        rf"|(?:what|which) {_FACT} and {_FACT} does (\{{[cp]\d\}}) have ?\??"
-                        rf"|(\{{[cp]\d\}}) ?(?:의 )?{_FACT}(?:와|과|이랑|랑| 및|하고) ?{_FACT}(?:은|는|이|가|을|를)?"
+                        rf"(?:of|for) (?:the )?(?:property )?(\{{[cp]\d+\}}) ?[?.]?"
+                        rf"|(?:what|which) {_FACT} and {_FACT} does (\{{[cp]\d+\}}) have ?\??"
+                        rf"|(\{{[cp]\d+\}}) ?(?:의 )?{_FACT}(?:와|과|이랑|랑| 및|하고) ?{_FACT}(?:은|는|이|가|을|를)?"
                         rf"(?: ?(?:뭐|무엇|알려|보여|말해)\S*)? ?[?.]?"
-                        rf"|(?:what is|give me|tell me) (?:the )?{_FACT} of (\{{[cp]\d\}}) ?,? and (?:what is )?(?:its|the) {_FACT} ?[?.]?"
-                        rf"|what does (\{{[cp]\d\}}) mean,? and what is its {_FACT} ?[?.]?")
+                        rf"|(?:what is|give me|tell me) (?:the )?{_FACT} of (\{{[cp]\d+\}}) ?,? and (?:what is )?(?:its|the) {_FACT} ?[?.]?"
+                        rf"|what does (\{{[cp]\d+\}}) mean,? and what is its {_FACT} ?[?.]?")
 _TWO_FACTS_CODE = """said = []
 for fact in {facts!r}:
     values = [f["value"] for f in describe_entity({term!r}, fact=fact)["items"]]
@@ -365,9 +367,11 @@ def _two_facts(names: QuestionEntities, text: str, marks: Mapping[str, Link]) ->
 
 
 _ALLOWED = "(?:possible|allowed|valid|permitted|legal)"
-_VALUES = re.compile(rf"(?:what|which) (?:{_ALLOWED} )?values (?:can|may|does|could) (?:the )?(\{{[cp]\d\}}) (?:take|have|accept|hold) ?\??"
+_VALUES = re.compile(rf"(?:what|which) (?:{_ALLOWED} )?values (?:can|may|does|could) (?:the )?(\{{[cp]\d+\}}) "
+                     r"(?:take|have|accept|hold) ?\??"
                      rf"|(?:(?:what|which) are (?:the )?|(?:list|show|give me) )?(?:(?:the|all) )*{_ALLOWED} values (?:of|for) (?:the )?"
-                     r"(\{[cp]\d\}) ?\??|(\{[cp]\d\}) ?(?:으로|로|에)는? ?(?:쓸|넣을|사용할|고를) 수 있는 (?:것|게|건|값)(?:은|이|는|들은)?"
+                     r"(\{[cp]\d+\}) ?\??|(\{[cp]\d+\}) ?(?:으로|로|에)는? ?(?:쓸|넣을|사용할|고를) 수 있는 "
+                     r"(?:것|게|건|값)(?:은|이|는|들은)?"
                      r"(?: ?(?:뭐|무엇|알려|보여|어떤)\S*(?: \S+)?)? ?\??")
 _VALUES_CODE = """found = kinds = [f["value"] for f in describe_entity({term!r}, fact="range")["items"]]
 for kind in kinds or [{term!r}]:
@@ -380,10 +384,10 @@ for kind in kinds or [{term!r}]:
         found = [i["iri"] for i in members]
 FINAL(found)
 """
-_UNIT = re.compile(r"(?:in )?(?:what|which) units? (?:is|are|does|do|has|have) (?:the )?(\{p\d\})"
+_UNIT = re.compile(r"(?:in )?(?:what|which) units? (?:is|are|does|do|has|have) (?:the )?(\{p\d+\})"
                    r"(?: (?:measured |given |expressed |stated )?in| use| have)? ?\??"
-                   r"|(?:(?:what|which) is )?(?:the )?units? (?:of|for) (?:the )?(\{p\d\}) ?\??"
-                   r"|(\{p\d\}) ?(?:의|은|는)? ?(?:(?:무슨|어떤) )?단위\S*(?: ?(?:뭐|무엇|어떻게|알려|써|쓰)\S*(?: \S+)?)? ?\??")
+                   r"|(?:(?:what|which) is )?(?:the )?units? (?:of|for) (?:the )?(\{p\d+\}) ?\??"
+                   r"|(\{p\d+\}) ?(?:의|은|는)? ?(?:(?:무슨|어떤) )?단위\S*(?: ?(?:뭐|무엇|어떻게|알려|써|쓰)\S*(?: \S+)?)? ?\??")
 _UNIT_CODE = """told = [f["value"].rpartition("@")[0] or f["value"] for f in describe_entity({term!r}, fact="definition")["items"]]
 told = [t for t in told if ", in " in t or "(in " in t]
 if told:
@@ -568,13 +572,13 @@ def _connected(names: QuestionEntities, text: str, marks: Mapping[str, Link]) ->
         return _PROPERTY.format(a=a, b=b) + "FINAL(found)\n"
     if not (m := _MODELLED.fullmatch(text)):
         return ""
-    said = re.findall(r"\{[citp]\d\}", m[1] or m[2])
+    said = re.findall(r"\{[citp]\d+\}", m[1] or m[2])
     classes, properties = [x for x in said if x[1] == "c"], [x for x in said if x[1] == "p"]
     if not classes and len(said) == len(properties) == 1:
         others = set(re.findall(r"[^\W_]+", (m[1] or m[2]).replace(said[0], " "))) - _INDEFINITE
         spoken = " " in marks[said[0]].mention.text  # whole words of a relation, which hardly stand there for another
         return f"FINAL([{_iri(marks, said[0])!r}])\n" if len(others) <= spoken and not any(o.isdigit() for o in others) else ""
-    if len(said) == len(classes) == 1 and re.fullmatch(r"(?:an? |the )?\{c\d\} ?[?.]?", m[1] or ""):
+    if len(said) == len(classes) == 1 and re.fullmatch(r"(?:an? |the )?\{c\d+\} ?[?.]?", m[1] or ""):
         return f"FINAL([{_iri(marks, classes[0])!r}])\n"  # how do I model a delegation?
     if len(classes) != 2 or len(said) != len(classes) + len(properties) or len(properties) > 1:
         return ""
@@ -630,7 +634,7 @@ def _listed(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> st
 
 
 _HEADER = re.compile(r"when (?:was|were) (?:this|the|your) (?:ontology|vocabulary|file|model) (?:first )?"
-                     r"(?P<made>created|made|written|\{p\d\}|published|released|issued) ?\??"
+                     r"(?P<made>created|made|written|\{p\d+\}|published|released|issued) ?\??"
                      r"|(?:이|그|본) ?(?:온톨로지|어휘)\S* 언제 (?P<korean>만들\S*|생성\S*|작성\S*|나왔\S*) ?\??"
                      r"|(?:what|which) (?:is|iri is) (?:the )?(?:base |own )?namespace(?: iri| uri)?"
                      r"(?: of (?:this|the|your) (?:ontology|vocabulary))? ?\??"
@@ -659,9 +663,10 @@ def _header(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> st
 
 # %% ../../../nbs/80_learning/18_composition.ipynb #5fa579c2
 _ISA_END = r"(?: (?:here|in this ontology))? ?\??"
-_IS_A = re.compile(r"(?:is|are) (?:(?:every|all|an?|the|any|each) )*(\{[ci]\d\}) (?:also |always )?(?:(?:an?|the) )?"
-                   r"(?:(?:kind|type|sort|sub-?class|sub-?type|special case|instance)s? of (?:(?:an?|the) )?)?(\{c\d\})" + _ISA_END +
-                   r"|(\{[ci]\d\}) ?(?:은|는|이|가|도)? ?(\{c\d\}) ?(?:(?:의|에)? ?(?:일종|한 종류|종류|하위 ?클래스|인스턴스|속하|속해)\S*"
+_IS_A = re.compile(r"(?:is|are) (?:(?:every|all|an?|the|any|each) )*(\{[ci]\d+\}) (?:also |always )?(?:(?:an?|the) )?"
+                   r"(?:(?:kind|type|sort|sub-?class|sub-?type|special case|instance)s? of (?:(?:an?|the) )?)?(\{c\d+\})" + _ISA_END +
+                   r"|(\{[ci]\d+\}) ?(?:은|는|이|가|도)? ?(\{c\d+\}) ?(?:(?:의|에)? ?(?:일종|한 종류|종류|하위 ?클래스|인스턴스|"
+                   r"속하|속해)\S*"
                    r"|이야|야|인가요?|이에요|예요|이니|니|입니까|인지|일까요?|이죠|이지|지|죠)"
                    r"(?: ?(?:이야|인가요?|예요|이에요|입니까|나요|요))?\??")
 _IS_A_CODE = """kind = relate({a!r}, {b!r})["is_a"]
@@ -691,21 +696,21 @@ def _is_a(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
     return (_IS_A_CODE if a[1] == "c" else _INSTANCE_CODE).format(a=_iri(marks, a), b=_iri(marks, b))
 
 
-_NOUN = r"(\{[cpt]\d\}|[a-z]+(?: [a-z]+)?)"
-_ANY, _VERB = r"(?:(?:an?|the|any|every|its|some|each) )*", r"(\{[cpt]\d\}|[a-z]+(?: (?:at|by|of|to|in|from|with|for|on|as))?)"
-_TERM, _END = r"(\{[cit]\d\})", r" ?[?.]?"
+_NOUN = r"(\{[cpt]\d+\}|[a-z]+(?: [a-z]+)?)"
+_ANY, _VERB = r"(?:(?:an?|the|any|every|its|some|each) )*", r"(\{[cpt]\d+\}|[a-z]+(?: (?:at|by|of|to|in|from|with|for|on|as))?)"
+_TERM, _END = r"(\{[cit]\d+\})", r" ?[?.]?"
 _RELATED = tuple((way, re.compile(text)) for way, text in (
-    ("to", rf"(?:which|what) (?P<kind>\{{c\d\}}) (?:(?:is|are|can|may|must|do|does) )?(?P<rel>{_VERB}) {_ANY}(?P<term>{_TERM}){_END}"),
-    ("to", rf"(?:which|what) (?P<kind>\{{c\d\}}) (?:has|have) {_ANY}(?P<term>{_TERM}) as {_ANY}(?P<rel>{_VERB}){_END}"),
+    ("to", rf"(?:which|what) (?P<kind>\{{c\d+\}}) (?:(?:is|are|can|may|must|do|does) )?(?P<rel>{_VERB}) {_ANY}(?P<term>{_TERM}){_END}"),
+    ("to", rf"(?:which|what) (?P<kind>\{{c\d+\}}) (?:has|have) {_ANY}(?P<term>{_TERM}) as {_ANY}(?P<rel>{_VERB}){_END}"),
     ("to", rf"(?:what|who) (?:(?:is|are|can|may) )?(?P<rel>{_VERB}) {_ANY}(?P<term>{_TERM}){_END}"),
-    ("from", rf"(?:what|who|where|which (?P<kind>\{{c\d\}})) (?:does|do|can|must|may|should|could|might|is|are) {_ANY}(?P<term>{_TERM}) "
+    ("from", rf"(?:what|who|where|which (?P<kind>\{{c\d+\}})) (?:does|do|can|must|may|should|could|might|is|are) {_ANY}(?P<term>{_TERM}) "
              rf"(?:(?:to|always|be|a|an) )*(?P<rel>{_VERB}){_END}"),
-    ("from", rf"{_ANY}(?P<term>{_TERM}) (?:(?:is|are|can|must) )?(?P<rel>{_VERB}) (?:what|whom|which (?P<kind>\{{c\d\}})){_END}"),
+    ("from", rf"{_ANY}(?P<term>{_TERM}) (?:(?:is|are|can|must) )?(?P<rel>{_VERB}) (?:what|whom|which (?P<kind>\{{c\d+\}})){_END}"),
     ("from", rf"(?:(?:what|who|which) (?:is|are) |(?:list|show|give me|tell me) )?{_ANY}(?P<rel>{_NOUN}) (?:of|for) {_ANY}"
              rf"(?P<term>{_TERM}){_END}"),
     ("from", rf"(?:what|which) (?P<rel>{_VERB}) (?:does|do) {_ANY}(?P<term>{_TERM}) have{_END}"),
-    ("from", rf"(?P<term>{_TERM}) ?의 ?(?P<rel>\{{[cpt]\d\}}) ?(?:은|는|이|가)? ?(?:뭐\S*|무엇\S*|알려\S*|보여\S*|어떤 \S+ 있\S*)?{_END}"),
-    ("from", rf"(?P<term>{_TERM}) (?P<rel>\{{p\d\}}) ?(?:은|는|이|가|을|를)? ?(?:좀 )?(?:(?:뭐|무엇|얼마|알려|보여|어디)\S*)?{_END}"),
+    ("from", rf"(?P<term>{_TERM}) ?의 ?(?P<rel>\{{[cpt]\d+\}}) ?(?:은|는|이|가)? ?(?:뭐\S*|무엇\S*|알려\S*|보여\S*|어떤 \S+ 있\S*)?{_END}"),
+    ("from", rf"(?P<term>{_TERM}) (?P<rel>\{{p\d+\}}) ?(?:은|는|이|가|을|를)? ?(?:좀 )?(?:(?:뭐|무엇|얼마|알려|보여|어디)\S*)?{_END}"),
 ))
 
 
@@ -724,7 +729,7 @@ def _related(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> s
     for way, pattern in _RELATED:
         if (m := pattern.fullmatch(text)) is not None:
             kind, relation, term = m.groupdict().get("kind"), m["rel"], m["term"]
-            if not _may_relate(relation) or len(set(re.findall(r"\{[citp]\d\}", text))) != len(marks):
+            if not _may_relate(relation) or len(set(re.findall(r"\{[citp]\d+\}", text))) != len(marks):
                 continue
             called = _relation_name(relation, marks)
             among = f", kind={_iri(marks, kind)!r}" if kind else ""
