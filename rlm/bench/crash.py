@@ -63,7 +63,7 @@ class Ledger:
 
     memories: Mapping[str, tuple[str, int]] = field(default_factory=dict)  # id → text, version
     versions: int = 0  # superseded ones
-    events: int = 0  # events of any kind
+    events: int = 0  # events of any kind but `retract`, which a turn of a conversation leaves
 
     def after(self,
               step: CrashStep,  # done completely
@@ -82,7 +82,8 @@ def ledger_of(memory: Memory,  # a store
     "Return what a store holds, by the name of each write, to compare with what was acknowledged."
     with memory.backend.snapshot():
         found, counts = everything(memory), memory.stats()
-    return Ledger({r.id: (r.text, r.version) for r in found}, counts["versions"], counts["events"])
+        left = memory.backend.events(memory.ctx.namespace, kinds=("retract",))
+    return Ledger({r.id: (r.text, r.version) for r in found}, counts["versions"], counts["events"] - len(left))
 
 
 def everything(memory: Memory,  # a store

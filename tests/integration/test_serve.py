@@ -26,6 +26,7 @@ from rlm.core.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, Stor
 from rlm.recall.anchoring import BEAM
 from rlm.service.http.routing import Service
 from rlm.service.http.tokens import TokenFile, TokenUses
+from rlm.service.writer import MemoryWriter
 
 pytestmark = pytest.mark.usefixtures("bare")
 
@@ -187,7 +188,7 @@ def test_a_store_that_can_not_take_a_write_is_said_with_a_remedy(client: httpx.C
                                                                  error: type[StoreError], status: int, words: str) -> None:
     def fail(*args: Any, **fields: Any) -> None:
         raise error(f"{path} is elsewhere.", f"See {path}.")
-    monkeypatch.setattr(Memory, "write", fail)
+    monkeypatch.setattr(MemoryWriter, "insert", fail)
     answer = client.post("/v1/memories", json={"text": "a memory"})
     said = problem(answer)
     assert said["status"] == status and words in f"{said['detail']} {said['hint']}" and str(path) not in answer.text
