@@ -538,13 +538,7 @@ class PostgresDatabase:
                 said = known.written(cursor, statement, values) if sql.startswith("INSERT") else cursor.mogrify(statement, values)
                 self._pipeline.postpone(state, self.namespace, cursor, said, 1)
             return []
-        try:
-            return self._ask(state, statement, values)
-        except StoreError as e:
-            if state.connection is not None or not statement.lstrip().startswith("SELECT") or not is_lost(e.__cause__):
-                raise
-            self._server.pool.check()  # the server was away: connections that broke meanwhile are replaced, and a question is asked again
-            return self._ask(state, statement, values)
+        return self._ask_again(state, statement, values)
 
     @contextmanager
     def ahead(self,
@@ -642,7 +636,7 @@ class PostgresDatabase:
         if len(self._server.looked) >= MOST_LOOKED:
             self._server.looked.clear()
         self._server.looked[self.namespace] = time.monotonic()
-        gone = self._ask(state, _GONE, (self.namespace,))
+        gone = self._ask_again(state, _GONE, (self.namespace,))
         if gone:
             self._server.looked.pop(self.namespace, None)
             raise moved_error(self.path, f"moved to {gone[0][0]}")
@@ -689,6 +683,16 @@ class PostgresDatabase:
         from psycopg import sql
         return (f"SELECT pg_advisory_xact_lock_shared({STORE_LOCK}); INSERT INTO generations AS g (namespace, n) VALUES "
                 f"({sql.Literal(self.namespace).as_string()}, 1) ON CONFLICT (namespace) DO UPDATE SET n = g.n + 1")
+
+    def _ask_again(self, state: ThreadState, statement: str, values: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        "Run one statement and return its rows; a question outside of a transaction whose connection was lost is asked a second time."
+        try:
+            return self._ask(state, statement, values)
+        except StoreError as e:
+            if state.connection is not None or not statement.lstrip().startswith("SELECT") or not is_lost(e.__cause__):
+                raise
+            self._server.pool.check()  # the server was away: connections that broke meanwhile are replaced
+            return self._ask(state, statement, values)
 
     def _ask(self, state: ThreadState, statement: str, values: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, ...]]:
         "Run one statement and return its rows."
