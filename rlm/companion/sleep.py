@@ -278,7 +278,7 @@ class SleepCycle:
         "Yield the id of a night that this call alone is at: a new one, or one that was cut short. Raises `StoreBusy`."
         night = ""
         try:
-            with self.storage.transaction() as tx:  # whoever has the next turn sees it
+            with self.storage.transaction() as tx:  # the next writer sees it
                 night = self.unfinished() or new_id()
                 tx.log([Event(self.clock.now(), NIGHT, night, self.namespace,
                               {"stage": "begin", "pid": os.getpid(), "host": platform.node()})])
