@@ -528,7 +528,7 @@ class Memory:
                erase: bool = False,        # leave no trace: every version, index entry and freed byte
                force: bool = False,        # immutable ones, too
                if_version: int | None = None,  # delete this version only; another one raises `VersionConflict`
-               restart: bool = False,      # for all turns of a conversation that begins anew: the same words are new in it
+               restart: bool = False,      # new start of the conversations: the same words are stored again
                ) -> int:
         """Take memories out of the present, or out of the file; returns how many, 0 for one that was erased before. Raises `NotFound`
         before anything is deleted. A turn stays away when its program sends the history again; with `restart` it is stored."""

@@ -346,11 +346,11 @@ _TWO_FACTS = re.compile(rf"(?:(?:what|which) (?:is|are) |(?:give|show|tell)(?: m
                         rf"(?: ?(?:뭐|무엇|알려|보여|말해)\S*)? ?[?.]?"
                         rf"|(?:what is|give me|tell me) (?:the )?{_FACT} of (\{{[cp]\d+\}}) ?,? and (?:what is )?(?:its|the) {_FACT} ?[?.]?"
                         rf"|what does (\{{[cp]\d+\}}) mean,? and what is its {_FACT} ?[?.]?")
-_TWO_FACTS_CODE = """said = []
-for fact in {facts!r}:
-    values = [f["value"] for f in describe_entity({term!r}, fact=fact)["items"]]
+_EACH_TOLD_CODE = """said = []
+for name, term, fact in {asked!r}:
+    values = [f["value"] for f in describe_entity(term, fact=fact)["items"]]
     values = [v.rpartition("@")[0] if v[-3:-2] == "@" else v for v in values]
-    said.append(fact + ": " + (", ".join(values) if values else "none stated"))
+    said.append(name + ": " + (", ".join(values) if values else "none stated"))
 if not all(s.endswith("none stated") for s in said):
     FINAL("; ".join(said))
 """
@@ -363,7 +363,8 @@ def _two_facts(names: QuestionEntities, text: str, marks: Mapping[str, Link]) ->
     groups = [g for g in m.groups() if g]
     called = [g for g in groups if not g.startswith("{")] if " mean" not in text else ["definition", groups[-1]]
     facts = [next(name for name, words in _FACTS.items() if re.fullmatch(words, g)) for g in called]
-    return _TWO_FACTS_CODE.format(facts=facts, term=_iri(marks, next(g for g in groups if g.startswith("{"))))
+    term = _iri(marks, next(g for g in groups if g.startswith("{")))
+    return _EACH_TOLD_CODE.format(asked=[(fact, term, fact) for fact in facts])
 
 
 _ALLOWED = "(?:possible|allowed|valid|permitted|legal)"
@@ -526,13 +527,6 @@ def _nested(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> st
 
 _TWO_TERMS = re.compile(rf"{_ASK}{_STEP} of (?:the )?{_X} and (?:of )?(?:the )?{_X} ?[?.]?"
                         rf"|{_X} ?(?:와|과|이랑|랑|하고|및) {_X} ?의 ?{_STEP}(?:은|는|이|가|을|를)?{_TELL} ?[?.]?")
-_TWO_TERMS_CODE = """said = []
-for term in {terms!r}:
-    values = [f["value"] for f in describe_entity(term, fact={fact!r})["items"]]
-    said.append(term + ": " + (", ".join(values) if values else "none stated"))
-if not all(s.endswith("none stated") for s in said):
-    FINAL("; ".join(said))
-"""
 
 
 def _two_terms(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
@@ -541,7 +535,7 @@ def _two_terms(names: QuestionEntities, text: str, marks: Mapping[str, Link]) ->
         return ""
     groups = [g for g in m.groups() if g]
     fact = _step(next(g for g in groups if not g.startswith("{")))
-    return _TWO_TERMS_CODE.format(terms=[_iri(marks, g) for g in groups if g.startswith("{")], fact=fact)
+    return _EACH_TOLD_CODE.format(asked=[(term, term, fact) for term in (_iri(marks, g) for g in groups if g.startswith("{"))])
 
 
 def _required(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
