@@ -263,6 +263,9 @@ def tells_other_number(texts: Sequence[str],  # the memories that fit a question
 _RANGE = LazyPattern(r"(?<!\d)(\d{1,5}) ?(?:-|–|~|to|through|번?부터|번?에서) ?(\d{1,5})(?!\d)", re.I)
 
 # %% ../../nbs/30_search/01_query_features.ipynb #c3a51b07
+_NO_HANGUL = LazyPattern("[^가-힣]+")
+
+
 def names_in_other_script(query: str,              # question as it was asked
                           known: Collection[str],  # parts of speakers' names, case-folded
                           ) -> list[tuple[str, str]]:  # a name as the question writes it, and as a speaker does
@@ -270,7 +273,8 @@ def names_in_other_script(query: str,              # question as it was asked
     if query.isascii() and all(map(str.isascii, known)):
         return []
     latin, hangul = [n.replace("-", "").lower() for n in latin_names(query)], [form for forms in hangul_names(query) for form in forms]
-    pairs = [(name, part, name, part) for part in known if part >= "가" for name in latin]
+    syllables = {part: word for part in known if (word := _NO_HANGUL.sub("", part))}  # 민수 of 민수2
+    pairs = [(name, part, name, word) for part, word in syllables.items() for name in latin]
     pairs += [(name, part, part, name) for part in known if part.isascii() and part.isalpha() for name in hangul]
     return [(name, part) for name, part, a, b in pairs if latin_sounds(a) == hangul_sounds(b) and same_name(a, b)]
 

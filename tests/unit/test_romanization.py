@@ -18,7 +18,7 @@ from rlm.core.text.romanization import (
     same_name,
 )
 from rlm.search.embedding.base import choose_embedder
-from rlm.search.query_features import asked_attribute, extract_query_features, tells_attribute
+from rlm.search.query_features import asked_attribute, extract_query_features, names_in_other_script, tells_attribute
 
 LIFE = json.loads((Path(__file__).parents[1] / "data/names_across_scripts.jsonl").read_text("utf-8"))
 NAMES = """jisu 지수, jisoo 지수, mina 민아, minah 민아, paul 폴, emili 에밀리, emily 에밀리, seoul 서울, busan 부산, pusan 부산,
@@ -132,3 +132,19 @@ def test_whoever_is_named_in_the_other_script_speaks() -> None:
     ("When is my birthday?", "어제 들었는데 지수 생일은 9월 14일이야.", True)])
 def test_an_attribute_is_told_of_the_one_who_is_named_in_the_other_script(question: str, text: str, tells: bool) -> None:
     assert tells_attribute([text], question, asked_attribute(question)) == tells
+
+
+SPEAKERS = ["민수2", "가0", "민수😀", "민수(마케팅)", "민수\u30fb", "\uff4d민수", "😀", "ㅋㅋ", "힣힣", "민수_A", "민수ㅎㅎ"]
+
+
+@pytest.mark.parametrize("speaker", SPEAKERS)
+def test_a_speaker_whose_name_has_other_characters_too_stops_no_search(speaker: str) -> None:
+    with Memory(":memory:", embedder=None) as memory:
+        memory.write("We meet at the harbour on Friday.", speaker=speaker)
+        assert memory.search("Where does Minsu meet us?") and memory.search(f"When does {speaker} meet Jisu?")
+        assert not same_name("minsu", speaker)
+        assert hangul_sounds(speaker) == hangul_sounds("".join(c for c in speaker if "가" <= c <= "힣"))
+
+
+def test_a_speaker_with_a_number_is_found_in_the_other_script() -> None:
+    assert names_in_other_script("What did Minsu say?", ["민수2"]) == [("minsu", "민수2")]

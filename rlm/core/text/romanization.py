@@ -131,7 +131,9 @@ def latin_spellings(hangul: str,  # word of Hangul without particles
 def same_name(latin: str,   # name in Latin letters
               hangul: str,  # word of Hangul without particles
               ) -> bool:
-    "Return whether a name in Latin letters may be written as a word of Hangul."
+    "Return whether a name in Latin letters may be written as a word of Hangul; a word with other characters is none."
+    if not all("가" <= c <= "힣" for c in hangul):
+        return False
     name, ends = latin.lower().replace("-", "").replace("x", "ks"), {0}
     if len(hangul) == 1 and hangul not in ONE_SYLLABLE:
         return False
@@ -146,15 +148,15 @@ def same_name(latin: str,   # name in Latin letters
 _CLASSES = str.maketrans("bpvfdtgkcqjzslrmn", "PPPPTTKKKKKKSLLMN")
 _LEADS, _TAILS = "KKNTTLMPPSS-KKKKTP-", "-KKKNNNTLLLLLLLLMPPTTNTTKTP-"  # classes of a syllable's first and last consonant
 _SOFT, _SILENT_R, _SILENT_E = LazyPattern("c(?=[eiy])"), LazyPattern("r(?![aeiouy])"), LazyPattern("(?<=[^aeiouy])e$")
-_VOWELS, _REPEATED = LazyPattern("[aeiouyhw]+"), LazyPattern(r"(.)\1+")
+_VOWELS, _REPEATED, _SYLLABLE = LazyPattern("[aeiouyhw]+"), LazyPattern(r"(.)\1+"), LazyPattern("[가-힣]")
 
 
 @lru_cache(4096)
 def hangul_sounds(word: str,  # word of Hangul
                   ) -> str:   # class of each consonant; V at an end: a vowel
-    "Return how a word of Hangul sounds, roughly: that of each name which may be written so."
+    "Return how a word of Hangul sounds, roughly: that of each name which may be written so; other characters are silent."
     found, medial, final = "", 0, 0
-    for n, c in enumerate(word):
+    for n, c in enumerate(filter(_SYLLABLE.match, word)):
         initial, medial, final = (code := ord(c) - 0xac00) // 588, code // 28 % 21, code % 28
         silent = (initial == 0 and found[-1:] == "N") or (n and initial == _RIEUL and medial == _EU and not final)  # *ng*; *Marta* 마르타
         found += ("V" if initial == _NO_CONSONANT and not n else "" if silent else _LEADS[initial]) + _TAILS[final]
