@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from difflib import SequenceMatcher
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from .english import may_end_facts
@@ -231,6 +231,7 @@ def _aimed_at(rivals: Sequence[Fact], new: Fact, stated: Sequence[Fact], instead
             and (new.negated or new.ended or not any(same_value(v, o.value_key, o.relation_key if o.single else "") for v in again))]
 
 
+@lru_cache(1024)
 def verb_of(relation: str,  # relation in normal form
             ) -> str:
     "Return a relation by its verb, without the ending by which *plays* and *play*, *teaches* and *teaching* differ."
@@ -242,11 +243,13 @@ def ends(new: Fact,                         # a newer fact
          instead_of: Sequence[str] = (),    # values that the newer text says are replaced, in normal form
          ) -> bool:
     "Return whether a newer fact ends an older one."
+    affirmed, was_affirmed = not (new.negated or new.ended), not (old.negated or old.ended)
+    if affirmed and was_affirmed and not instead_of and not (new.single and old.single):
+        return False
     gone = new.ended and new.relation_key == POSSESSION  # *sold the camera stand*: not the camera
     same = new.value_key == old.value_key if gone else same_value(
         new.value_key, old.value_key, old.relation_key if new.single and old.single else "")
     related = verb_of(new.relation_key) == verb_of(old.relation_key) != ""  # two switches are two facts
-    affirmed, was_affirmed = not (new.negated or new.ended), not (old.negated or old.ended)
     if any(_names(v, old) for v in instead_of) and not same:
         return was_affirmed
     if new.ended and not new.value_key:
