@@ -1,7 +1,12 @@
 "A sandbox over a session says what became of earlier steps, also when a variable is set or read."
 
+import io
+import sys
+
 import pytest
 
+from rlm.agent.sandbox.interpreter import SAFE_MODULES
+from rlm.agent.sandbox.isolation import LINE, LineChannel, load_modules
 from rlm.agent.sandbox.protocol import Limits
 from rlm.agent.sandbox.session import InterpreterSandbox, Recovery, SessionLost
 from rlm.core.errors import InvalidInput
@@ -42,3 +47,15 @@ def test_setting_and_reading_a_variable_say_which_steps_are_undone(recovery: Rec
         box.get("x")
     assert got.value.message == f"x can't be read (MemoryError: it is too large).{said}"
     assert session.restored == 2
+
+
+def test_a_channel_carries_a_line_for_each_message_and_none_that_is_too_long() -> None:
+    answers, sent = io.BytesIO(b'{"value": [1, 2]}\n'), io.BytesIO()
+    assert LineChannel(answers, sent).ask({"ask": "find"}) == {"value": [1, 2]} and sent.getvalue() == b'{"ask": "find"}\n'
+    with pytest.raises(ValueError, match="16,777,230 characters are too much"):
+        LineChannel(answers, sent).write({"value": "x" * LINE})
+
+
+def test_what_a_child_may_import_is_imported_before_it_has_no_files() -> None:
+    load_modules()
+    assert set(sys.modules) > SAFE_MODULES
