@@ -70,19 +70,19 @@ _PATTERNS = _read_patterns()
 class _TermSet:
     "A set of terms that a question describes."
 
-    arguments: dict[str, object] = field(default_factory=dict)  # for `find_terms`
+    arguments: dict[str, object] = field(default_factory=dict)  # arguments of `find_terms`, by name
     rest: str = ""  # words that no phrase accounts for
     conditions: int = 0  # phrases that a plain list does not have
 
     def features(self) -> list[object]:
-        "Return the features that its terms have or lack."
+        "Return the features named by conditions on what terms have or lack."
         return [f for name in ("has", "lacks") if isinstance(some := self.arguments.get(name), list) for f in some]
 
     def add(self,
             name: str,      # argument of `find_terms`
             value: object,  # its value
             ) -> bool:
-        "Take a condition; tells whether it agrees with those that are there."
+        "Add a condition and return whether it agrees with those added before."
         if name in ("lacks", "has", "exclude"):
             some = self.arguments.setdefault(name, [])
             assert isinstance(some, list)
@@ -117,9 +117,9 @@ _AFTER = re.compile(r"(?<=\})(?:들|은|는|이|가|을|를|의|에|에서|에�
 _COUNTED = re.compile(r"\bhow many\b|\b(?:total )?number of\b|\bcount\b|(?:총 )?몇 ?개\S*|개수\S*")
 
 
-def idle(word: str,  # in small letters
+def idle(word: str,  # lower-case word that no phrase of conditions accounts for
          ) -> bool:
-    "Tell whether a word that is left over says nothing about what is asked for."
+    "Tell whether a leftover word can be ignored because it only asks: *which*, *show*, *there*."
     if word in _TURNING:  # what turns a question round is never idle
         return False
     if word.isascii():
@@ -200,8 +200,8 @@ def _checks(found: _TermSet) -> dict[str, str]:
 
 
 def compose(names: QuestionEntities,  # terms that the question names
-            own: frozenset[str] = frozenset(),  # names that are no terms, in small letters: the ontology's own
-            ) -> str:                 # code; empty when it describes no such set
+            own: frozenset[str] = frozenset(),  # lower-case names that are no terms, such as the ontology's own
+            ) -> str:                 # Python code; empty when the question describes no set of terms
     "Write the code for a question that describes a set of terms by conditions."
     text, marks = _marked_question(replace(names, links=tuple(k for k in names.links if k.terms[0].kind != "ontology")))  # *in SOSA*
     text = " ".join(w for w in text.split() if re.sub("['’]s$", "", w.strip("?.,!'’")) not in own or "{" in w)

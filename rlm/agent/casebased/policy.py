@@ -37,9 +37,9 @@ def _open_words(names: QuestionEntities) -> set[str]:
 
 
 def covered(words: set[str],  # words that say what is asked for
-            name: str,        # under which a tool shows something
+            name: str,        # name under which a tool shows something, such as `skos:relatedMatch`
             ) -> bool:
-    "Return whether a name says just what the words say."
+    "Return whether a name has all words that say what is asked for, and adds none but empty ones."
     said = set(tokens(re.sub(r"([a-z])([A-Z])", r"\1 \2", name.rpartition(":")[2])))
     return bool(words & said) and words <= said | EMPTY
 
@@ -52,13 +52,13 @@ VIEWS: tuple[tuple[str, str], ...] = (  # a call, and the names under which it s
 _LISTED = "FINAL([item[{key!r}] for item in {call}[\"items\"]])"
 
 
-def seen_answer(view: tuple[str, str],  # one of `VIEWS`, that was looked at
-                term: str,     # around which
-                value: Any,    # value that it showed
+def seen_answer(view: tuple[str, str],  # call that was made, one of `VIEWS`
+                term: str,     # term that the call was about
+                value: Any,    # value that the call returned
                 words: set[str],  # words that say what is asked for
                 defines: bool = True,  # whether the question asks what a term is
-                ) -> str:      # code that gives the answer; empty when it is not there
-    "The answer, if what a tool has shown is just what was asked for."
+                ) -> str:      # Python code; empty where the value does not hold the answer
+    "Return code that gives the answer if a call of a tool has shown just what was asked for."
     items = value.get("items", ()) if isinstance(value, dict) and not value.get("truncated") else ()
     if view[1]:
         call = view[0].format(term=term)
@@ -130,14 +130,14 @@ _NOT = re.compile(r"\b(?:is|are|was|were|does|do|has|have|can)\b[^?.,]*\bnot\b(?
 
 
 def _reject_empty_result(code: str, doubt: str = _DOUBT) -> str:
-    "The same, but finding nothing is no answer: the question may have meant something else."
+    "Return the code changed so that an empty result is no answer, since the question may have meant something else."
     return doubt.format(nothing=_NOTHING) + re.sub(r"\bFINAL\(", "settle(", code)
 
 # %% ../../../nbs/80_learning/19_policy.ipynb #0a937982
 def candidate_programs(names: QuestionEntities,    # terms that the question names
-          memories: str,   # the strategies of the prompt
+          memories: str,   # text of the prompt's layer of strategies
           ) -> list[str]:  # replies
-    "Return the code of each strategy that fits, its slots filled."
+    "Return a reply for each strategy whose slots the question's names fill, best first, at most `MOST_TRIED`."
     found = list[str]()
     some = strategies_in(memories)
     known = frozenset(w for shown in some for w in shown.words)
@@ -156,9 +156,9 @@ def candidate_programs(names: QuestionEntities,    # terms that the question nam
     return found
 
 
-def _rival_strategies(memories: str,  # the strategies of the prompt
-         ) -> list[PromptedStrategy]:  # two; empty when there is a best one
-    "Two strategies that fit about equally badly."
+def _rival_strategies(memories: str,  # text of the prompt's layer of strategies
+         ) -> list[PromptedStrategy]:  # two strategies; none where one is clearly the best
+    "Return the two best strategies where both fit badly and about equally."
     some = [shown for shown in strategies_in(memories) if shown.code]
     other = next((shown for shown in some[1:] if shown.code != some[0].code), None)
     if other is None or some[0].score >= CLEAR or other.score < TORN * some[0].score:
@@ -234,7 +234,7 @@ def _explore_fallback(names: QuestionEntities, turns: Sequence[tuple[str, str]],
 
 # %% ../../../nbs/80_learning/19_policy.ipynb #48f4d49a
 def _own_names(context: str) -> frozenset[str]:
-    "QuestionEntities that a question may use without naming a term: the ontology's own, and those of its languages."
+    "Names that a question may use without naming a term: those of the ontology and of its languages."
     card = read_layer(context, "card")
     name, _, title = card.split(". ")[0].partition(":")
     return own_name(name.strip()) | {title.strip().lower()} | {"owl", "rdf", "rdfs", "sparql"} - {""}
@@ -248,7 +248,7 @@ _CHANGE_REQUEST = re.compile(
 
 def next_move(messages: Sequence[Message],  # messages of a run
               ) -> str:
-    "Return what to do next. Raises `ModelError` when these are no messages of a run."
+    "Return the reply for the next step: a sentence and a block of code. Raises `ModelError` for messages of no run of the loop."
     task, context = read_task(messages)
     if not task:
         raise ModelError("The habit model can't read texts; it only follows strategies.", "Name a language model, such as openai:NAME.")
@@ -286,13 +286,13 @@ def next_move(messages: Sequence[Message],  # messages of a run
 
 # %% ../../../nbs/80_learning/19_policy.ipynb #ad34ccac
 class CaseBasedModel:
-    "Answers from procedural memory alone. Keeps no state; threads may share it."
+    "Answers by the code of the strategies in its prompt, without a language model. Keeps no state; threads may share it."
 
     name = "habit"
 
     def complete(self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None,
                  max_tokens: int | None = None) -> Completion:
-        "Return the next move. It costs no tokens. Raises `ModelError` for anything but a run of the loop."
+        "Return the reply for the next step; it costs no tokens. Raises `ModelError` for messages of no run of the loop."
         return Completion(next_move(messages), Usage(calls=1))
 
     def __repr__(self) -> str:

@@ -76,7 +76,7 @@ found[:40]"""
 
 def lookup_code(mentions: Sequence[Mention],  # mentions of the question
          ) -> str:
-    "Code that finds out which mentions name terms."
+    "Return code that looks up each mention among the terms of the ontology."
     return _LOOK.format(names=list(dict.fromkeys(m.text for m in mentions))[:MOST_SEARCHES])
 
 
@@ -102,7 +102,7 @@ def _read_found(observation: str, mentions: Sequence[Mention]) -> list[TermCandi
 # %% ../../../nbs/80_learning/17_slot_filling.ipynb #c7a8a0b0
 def letters(name: str,  # an IRI, a prefixed name, a label
             ) -> str:
-    "Its local name, letters and digits only."
+    "Return a local name as letters and digits in lower case: `wasderivedfrom` for `prov:wasDerivedFrom`."
     return re.sub(r"[^\w]|_", "", re.split(r"[#/:]", name.rstrip(">"))[-1]).lower()
 
 
@@ -130,12 +130,12 @@ EMPTY = frozenset(t for word in _WORDS.split() for t in tokens(word))  # words t
 
 @dataclass(frozen=True, slots=True)
 class QuestionEntities:
-    "The terms of an ontology that a question names, and what it names plainly that the ontology does not have."
+    "Terms of an ontology that a question names, and names in it that the ontology does not have."
 
     question: str  # words of the question
     links: tuple[Link, ...]  # terms of this ontology, in the order of the question
-    unknown: tuple[Mention, ...]  # plainly names, of nothing here
-    strays: Mapping[str, tuple[Link, frozenset[str]]] = field(default_factory=dict)  # see `_unlinked_modifiers`
+    unknown: tuple[Mention, ...]  # mentions in the form of a name that no term has
+    strays: Mapping[str, tuple[Link, frozenset[str]]] = field(default_factory=dict)  # name and its neighbour → name, neighbour's tokens
 
     @property
     def named(self) -> tuple[Link, ...]:
@@ -166,10 +166,10 @@ def _unlinked_modifiers(question: str,         # words of the question
 
 
 def link_entities(question: str,    # words of the question
-                observation: str,  # after the step of looking
-                own: frozenset[str] = frozenset(),  # names that are no terms, in small letters: the ontology's own
+                observation: str,  # message of the loop after the look-up
+                own: frozenset[str] = frozenset(),  # lower-case names that are no terms, such as the ontology's own
                 ) -> QuestionEntities:
-    "Return what the question names, among the terms that were found."
+    "Link the mentions of a question to the terms that a look-up has found."
     mentions = mentions_in(question)
     asking = [span for spans in match_intents(question).values() for span in spans]
     links = link(mentions, _read_found(observation, mentions), asking, question)
@@ -197,11 +197,11 @@ def _text_in(names: QuestionEntities,  # terms that the question names
     return max([*quoted, *([(told[1] or told[2]).strip("\"'“”‘’.")] if told else [])], key=len, default="")
 
 # %% ../../../nbs/80_learning/17_slot_filling.ipynb #e277d924
-def choose(links: Sequence[Link],  # meant as names, in the order of the question
-           kinds: Sequence[str],   # kinds that the slots take, in the order in which they are named
+def choose(links: Sequence[Link],  # links meant as names, in the order of the question
+           kinds: Sequence[str],   # kinds of terms that the slots take, in the order in which questions name them
            known: frozenset[str],  # words that the strategies use themselves
            ) -> list[tuple[Link, TermCandidate]] | None:
-    "Return names and terms for some slots. One that is left over means that something else is asked, unless it is likely no name at all."
+    "Choose a name and a term for each slot; None where a slot stays empty, or a name is left over that is surely a name."
     def word(k: Link) -> bool:
         return k.mention.form == "words" and set(tokens(k.mention.text)) <= known | EMPTY
 
@@ -219,7 +219,7 @@ def beside(links: Sequence[Link],  # links of a question
            question: str,          # words of the question
            size: int,              # number of names that are wanted
            ) -> list[Link]:
-    "Without those in brackets, if there are too many: what stands there explains the question, and does not ask it."
+    "Leave out the links in brackets where there are more than wanted: what stands in brackets explains a question."
     brackets = [m.span() for m in re.finditer(r"(?<=\s)\([^()]*\s[^()]*\)", question)]
     outside = [k for k in links if not any(a <= k.mention.start < b for a, b in brackets)]
     return outside if len(links) > size <= len(outside) else list(links)
@@ -227,7 +227,7 @@ def beside(links: Sequence[Link],  # links of a question
 # %% ../../../nbs/80_learning/17_slot_filling.ipynb #5ea1598c
 def once(links: Sequence[Link],  # links of a question
          ) -> list[Link]:
-    "Return each term once, where it is named in the plainest form: who says *before* four times asks about one property."
+    "Return one link for each term, the likeliest name: a question that says *before* four times asks about one property."
     best: dict[str, Link] = {}
     for k in links:
         iri = k.terms[0].iri
@@ -258,8 +258,8 @@ _COUNTED = re.compile(r"\bhow many (?:different |distinct |named |defined )*([a-
 def fill(shown: PromptedStrategy,          # a strategy
          names: QuestionEntities,          # terms that the question names
          known: frozenset[str],  # words that the strategies in the prompt use themselves
-         ) -> dict[str, object] | None:  # slot → value; None when it does not fit
-    "Return values for all slots of a strategy, or None where a slot has none."
+         ) -> dict[str, object] | None:  # slot → value
+    "Return a value for each slot of a strategy; None where one can't be filled."
     values = _other_values(shown, names)
     entities = _order_of(shown, [s for s in shown.slots if s.startswith("entity")])
     if values is None or not entities:

@@ -25,8 +25,8 @@ from ...core.text import normalise
 
 # %% ../../../nbs/80_learning/14_extraction.ipynb #0a2fc1e8
 def spelt(text: str,  # a name, an IRI, a prefixed name
-          ) -> str:   # its letters and digits
-    "Return what is the same in `software agent`, `prov:SoftwareAgent` and `<http://…#SoftwareAgent>`."
+          ) -> str:   # letters and digits, without namespace, spaces and signs
+    "Return a name as letters and digits in lower case: `softwareagent` for `prov:SoftwareAgent` and *software agent* alike."
     bare = text.strip().strip("<>")
     local = re.search(r"[#/:]([^#/:\s]+)$", bare) if " " not in bare else None
     return "".join(c for c in normalise(local[1] if local else bare) if c.isalnum())
@@ -90,7 +90,7 @@ _UNREADABLE = (SyntaxError, RecursionError, MemoryError, ValueError)  # what Pyt
 
 
 class _Slots(ast.NodeTransformer):
-    "Puts slots in the place of literals. A set of one unknown name is how a slot parses."
+    "Replaces literals in code by slots; a slot `{name}` parses as a set of one unknown name."
 
     def __init__(self, places: Mapping[ast.Constant, str]) -> None:
         self.places = places
@@ -103,7 +103,7 @@ class _Slots(ast.NodeTransformer):
 def parameterize(code: str,    # code that ran
                task: str,    # the question that it answered
                links: Links,  # terms that the question names
-               ) -> str:     # empty when the code can't be read, or could not be filled again
+               ) -> str:     # empty when the code is no Python, or its slots could not be filled again
     "Return the code with slots in place of what the question names."
     values: dict[str, Any] = {}
     try:
@@ -149,7 +149,7 @@ def _undoubted(code: str) -> str:
 
 
 def answer_slice(trajectory: Trajectory,  # a run that answered
-                 ) -> str:                # empty when there is none
+                 ) -> str:                # Python code; empty when no step gave the answer
     "Return the code that led to the answer: the last step, and the earlier ones whose variables it uses."
     parts: list[str] = []
     wanted: set[str] = set()
@@ -210,7 +210,7 @@ def strategy_from_code(trajectory: Trajectory,             # a run that answered
                        kinds: Mapping[str, str] | None = None,  # slot → class, property … as far as the terms are known
                        ontology: str | None = None,        # ontology that the run asked; the strategy is for this one only
                        ) -> Strategy | None:
-    "Return what the code of a run teaches; None when that is nothing new, has no call of a tool for a title, or does not pass the checks."
+    "Make a strategy of a run's code; None where it is known, calls no tool or does not pass the checks."
     code = parameterize(answer_slice(trajectory), trajectory.task, links)
     if not code or code in {_same(i.procedure) for i in known} or not (tools := _tools(trajectory, code)):
         return None
@@ -272,7 +272,7 @@ def extract_memories(trajectory: Trajectory,           # a run
                      links: Links = (),                 # terms that the question names
                      known: Iterable[Strategy] = (),  # strategies that need not be learned again
                      kinds: Mapping[str, str] | None = None,  # slot → class, property …
-                     ontology: str | None = None,       # asked by the run: what it teaches is for this one only, until a person widens it
+                     ontology: str | None = None,       # ontology that the run asked; the strategies are for it alone
                      ) -> list[Strategy]:             # at most three
     "Return the strategies that a judged run teaches; none when its success is unknown."
     if judgment.success is None:

@@ -38,15 +38,15 @@ _CODE = frozenset(("", "repl", "python", "py", "python3"))
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    "The code in a reply."
+    "Holds the first block of code of a reply."
 
-    code: str  # dedented; empty when there is none
+    code: str  # dedented code; empty when the reply has no block
     reply: str  # the reply up to the end of its block, or all of it when there is none
-    closed: bool = True  # its fence is closed; code behind an open fence may be cut off, and is never run
+    closed: bool = True  # whether its fence is closed; code behind an open fence may be cut off, and is never run
 
 
 def _syntax_error(code: str) -> Exception | None:
-    "Why Python can't read code; None: it can."
+    "Return why code is no Python; None where it is."
     try:
         ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
@@ -73,10 +73,10 @@ def first_block(reply: str,  # reply of a model
     return Block("", text)
 
 # %% ../../../nbs/70_agent/26_loop.ipynb #c03facce
-def plain_value(value: object,  # from a sandbox
+def plain_value(value: object,  # value from a sandbox
                 depth: int = 8,  # levels of nesting; what lies deeper becomes text
                 ) -> Any:
-    "Return a value as JSON holds it; NaN and infinity, for which JSON has no word, as text."
+    "Return a value in JSON's types; NaN, infinity and what lies too deep become text."
     if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if depth and isinstance(value, Mapping):
@@ -88,9 +88,9 @@ def plain_value(value: object,  # from a sandbox
     return str(value)
 
 
-def answer_text(value: object,  # plain
+def answer_text(value: object,  # value in JSON's types
                 ) -> str:
-    "Return the answer for a person: names parted by commas, yes and no for truth values, nothing as `none`."
+    "Return an answer as text for a person: lists joined by commas, *yes* or *no* for truth values, *none* for nothing."
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, bool):
@@ -108,22 +108,22 @@ RESERVED = (*GIVERS, "answer", "llm_query", "llm_query_batched", "rlm_query", "r
 
 @dataclass(slots=True)
 class Answers:
-    "What the code of one step said about the answer."
+    "Records the answer that the code of one step gave."
 
     given: bool = False  # whether there is one
     value: object = None  # value that was given
-    variable: str = ""  # named instead of a value
+    variable: str = ""  # name of a variable that holds the answer; empty where a value was given
 
     def final(self,
               value: Any,  # a text, a number, True or False, a list of names
               ) -> None:
-        "Take the answer that the code gave with `FINAL`."
+        "Record the value that the code passed to `FINAL` as the answer."
         self.given, self.value, self.variable = True, value, ""
 
     def final_var(self,
                   name: str,  # name of a variable
                   ) -> None:
-        "Give a variable as the answer, by its name."
+        "Record a variable as the answer, by its name."
         self.given, self.variable = True, str(name)
 
 
@@ -156,7 +156,7 @@ LAST = "One step is left. Call FINAL(...) in it with what you have, or say that 
 # %% ../../../nbs/70_agent/26_loop.ipynb #2bde2448
 def observation(step: Step,  # step that was just made
                 limit: int,  # characters of its output that are shown
-                last: bool,  # whether only one more step is left
+                last: bool,  # whether the next step is the last one
                 ) -> str:
     "Return the message to the model after a step."
     parts = [("Output", step.stdout.rstrip("\n")), ("Value", step.value), ("Error", step.error)]
@@ -172,9 +172,9 @@ RECENT, BRIEF = 8, 400  # messages at the end that stay as they are; characters 
 
 
 def shortened(messages: Sequence[Message],  # messages of a run: rules, task, and two for each step
-              limit: int,                   # characters of all of them
+              limit: int,                   # characters of all messages together
               ) -> list[Message]:
-    "The messages, those of earlier steps cut in their middles when all are longer than the limit. Variables are in the sandbox and stay."
+    "Return the messages; where they exceed the limit, those of earlier steps are cut in the middle. Variables stay in the sandbox."
     if sum(len(m.content) for m in messages) <= limit:
         return list(messages)
     return [m if i < 2 or i >= len(messages) - RECENT else replace(m, content=bounded(m.content, BRIEF)) for i, m in enumerate(messages)]
@@ -187,10 +187,10 @@ WORKERS = 8  # questions to a model that are on their way at the same time
 BATCH = 1000  # prompts in one call
 
 # %% ../../../nbs/70_agent/26_loop.ipynb #e032d5e7
-def asking_tools(budget: Budget,  # budget that pays
+def asking_tools(budget: Budget,  # budget that the replies count against
                  model: Model,    # model that is asked
                  ) -> dict[str, Callable[..., Any]]:
-    "`llm_query` and `llm_query_batched`."
+    "Return the tools `llm_query` and `llm_query_batched`, by which code asks a model."
     def llm_query(prompt: str) -> str:
         "Ask a language model. It sees only this prompt, so put the text it should read into it."
         return budget.ask(model, [Message("user", str(prompt))]).text
@@ -210,32 +210,32 @@ def asking_tools(budget: Budget,  # budget that pays
 # %% ../../../nbs/70_agent/26_loop.ipynb #c4676103
 @dataclass
 class Run:
-    "One run of the loop while it goes on. `rlm_run` makes one and carries it through."
+    "Holds the state of a run of the loop; `rlm_run` makes one and carries it through."
 
     task: str  # question or task
     model: Model  # model that writes the code
     tools: Mapping[str, Callable[..., Any]]  # tools that the code may call
     data: Mapping[str, object]  # variables in the sandbox
     context: str  # context, made by `compose_context`
-    opener: Callable[[], Sandbox]  # makes a sandbox
+    opener: Callable[[], Sandbox]  # function that makes a sandbox
     budget: Budget  # shared by the whole tree of runs
     logger: RLMLogger | None  # log of the steps
-    submodel: Model | None  # whom `llm_query` asks
+    submodel: Model | None  # model that `llm_query` asks; None: the code can't delegate
     handles: Mapping[str, object] = field(default_factory=dict)  # objects of the host with EXPOSED
     depth: int = 0  # 0 for the run that a person started
-    steps: list[Step] = field(default_factory=list)  # so far
-    messages: list[Message] = field(default_factory=list)  # so far
-    best_answer: Any = None  # the best that there is of an answer
-    looked: bool = False  # whether anything was looked at
+    steps: list[Step] = field(default_factory=list)  # those so far, the first one first
+    messages: list[Message] = field(default_factory=list)  # those so far, the first one first
+    best_answer: Any = None  # last answer or partial answer that was given
+    looked: bool = False  # whether a step has called a tool or read data without an error
     answer_type: AnswerType | None = None  # type of the answer; None: anything
-    misfits: int = 0  # answers that did not fit
-    on_step: Callable[[Step], None] | None = None  # told of each step; what it raises ends the run
-    stream: Callable[[str], None] | None = None  # told of each piece of a reply as it comes; what it raises ends the run
+    misfits: int = 0  # number of answers that did not fit `answer_type`
+    on_step: Callable[[Step], None] | None = None  # receives each step; an exception of it ends the run
+    stream: Callable[[str], None] | None = None  # receives each piece of a reply; an exception of it ends the run
     answers: Answers = field(default_factory=Answers)  # answers of the running step
     offered: Sequence[Mapping[str, Any]] = ()  # tools that the model may call natively
 
     def all_tools(self) -> dict[str, Callable[..., Any]]:
-        "Return the tools it was given and those of the loop, by name."
+        "Return the tools of the caller and those of the loop, by name. Raises `InvalidInput` where a name is taken."
         ours: dict[str, Callable[..., Any]] = {}
         if self.submodel is not None:
             ours = asking_tools(self.budget, self.submodel)
@@ -249,7 +249,7 @@ class Run:
     def timed(self,
               tool: Callable[..., Any],  # a function of the host
               ) -> Callable[..., Any]:
-        "The tool, given up when the run's time is over: it is called in a thread of its own."
+        "Return the tool with a deadline: it runs in a thread of its own, and is left behind when the run's time is over."
         @wraps(tool)
         def called(*args: Any, **kwargs: Any) -> Any:
             return call_within(self.budget.seconds_left(), tool, *args, **kwargs)
@@ -344,7 +344,7 @@ def _failed(step: Step) -> bool:
     return bool(step.error or step.note)
 
 # %% ../../../nbs/70_agent/26_loop.ipynb #8653fd03
-def _take_steps(run: Run,          # at its start
+def _take_steps(run: Run,          # run at its start
                 sandbox: Sandbox,  # started
                 sent: str,         # the prompt, for the log
                 ) -> tuple[str, str]:  # one of `STOPPED`, and why, in a sentence
@@ -373,7 +373,7 @@ def _take_steps(run: Run,          # at its start
         run.messages = shortened([*run.messages, Message("assistant", step.reply), Message("user", sent)], limits.history)
 
 # %% ../../../nbs/70_agent/26_loop.ipynb #6612eb13
-def _ended(run: Run,           # at its end
+def _ended(run: Run,           # run at its end
            begun: Trajectory,  # task, model, sandbox and meta
            before: Usage,      # spending of the budget when the run began
            stopped: str,       # one of `STOPPED`
@@ -387,7 +387,7 @@ def _ended(run: Run,           # at its end
     return done
 
 
-def run_loop(run: Run,  # at its start
+def run_loop(run: Run,  # run at its start
              meta: Mapping[str, object] | None = None,  # metadata of the task, for the trajectory
              ) -> Trajectory:
     """Run the loop from the question to an answer or a limit. What ends it otherwise, a model that never replies or an error of
@@ -416,10 +416,10 @@ def run_loop(run: Run,  # at its start
     return _ended(run, begun, before, stopped, reason)
 
 # %% ../../../nbs/70_agent/26_loop.ipynb #e347f2db
-def answer_of(run: Run,      # at its end
-              stopped: str,  # why it ended
+def answer_of(run: Run,      # run at its end
+              stopped: str,  # reason of its end, one of `STOPPED`
               ) -> dict[str, Any]:
-    "Value and text of the answer; of a run that did not converge, the best there is, at last what it saw last."
+    "Return value and text of the answer; of a run without one, the best so far, else the last output of its code."
     seen = next((s.value or s.stdout for s in reversed(run.steps) if s.value or s.stdout), "")
     value = run.best_answer if stopped == "answered" or run.best_answer not in (None, "") else bounded(seen, 500)
     return {"value": value, "answer": answer_text(value)}
@@ -432,15 +432,15 @@ def rlm_run(task: str,     # question or task
             handles: Mapping[str, object] | None = None,  # objects of the host whose classes have EXPOSED, by name
             data: Mapping[str, object] | None = None,     # variables in the sandbox; the model is told their sizes only
             context: str = "",                            # context, made by `compose_context`
-            sandbox: str | Callable[[], Sandbox] = "monty",  # a kind, or what makes one that is not started
-            limits: RunLimits | None = None,              # the defaults if None
+            sandbox: str | Callable[[], Sandbox] = "monty",  # kind of sandbox, or a function that makes one, not started
+            limits: RunLimits | None = None,              # limits; None: the defaults
             logger: RLMLogger | None = None,              # log of the steps, written as they happen; the caller closes it
-            submodel: Model | None = None,                # whom `llm_query` asks; None: the code can't delegate
+            submodel: Model | None = None,                # model that `llm_query` asks; None: the code can't delegate
             meta: Mapping[str, object] | None = None,     # metadata of the task; goes into trajectory and log
-            clock: Clock | None = None,                   # the machine's if None
+            clock: Clock | None = None,                   # clock; None: the machine's
             answer_type: Any = None,                      # type of the answer: a pydantic class, a type, a JSON schema; None: anything
-            on_step: Callable[[Step], None] | None = None,  # told of each step as it ends; what it raises ends the run
-            stream: Callable[[str], None] | None = None,  # told of each piece of a reply as the model writes it
+            on_step: Callable[[Step], None] | None = None,  # receives each step as it ends; an exception of it ends the run
+            stream: Callable[[str], None] | None = None,  # receives each piece of a reply as the model writes it
             ) -> Trajectory:
     "Have a model answer a task by code. Raises `InvalidInput`, `SandboxError`, and `ModelError` if it never replied."
     valid_text(task, "task", 100_000)

@@ -102,8 +102,8 @@ class ToolServer:
     def __init__(self,
                  command: str,             # command line, such as `rlm mcp`; no shell reads it
                  *,
-                 start_s: float = START_S,  # seconds in which it must have named its tools
-                 call_s: float = CALL_S,    # seconds in which it must answer a call
+                 start_s: float = START_S,  # seconds that it may take to list its tools
+                 call_s: float = CALL_S,    # seconds that a call may take
                  ) -> None:
         try:
             import mcp  # noqa: F401

@@ -32,7 +32,7 @@ from ...core.settings import Settings, load_settings
 # %% ../../../nbs/70_agent/21_clients.ipynb #a078df3f
 @dataclass(frozen=True, slots=True)
 class Prices:
-    "US dollars for a million tokens."
+    "Holds a model's prices in US dollars for a million tokens."
 
     read: float = 0.0  # by the model
     written: float = 0.0  # by the model
@@ -88,7 +88,7 @@ _PASSING = (408, 409, 425, 429)  # and all from 500
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    "How long to wait for a server, and how often to ask again."
+    "Says how long to wait for a server, and how often to repeat a request."
 
     timeout_s: float = 120.0  # seconds for one request
     attempts: int = 4  # tries of one request, the first included
@@ -98,7 +98,7 @@ class RetryPolicy:
 def retry_delay(attempt: int,              # 0 for the first that failed
                 retry_after: str | None,   # the header of that name
                 ) -> float:
-    "Seconds to wait before the next attempt: what the server asks for, at most five minutes; else doubling, spread by a quarter."
+    "Return the seconds before the next attempt: those that the server asks for, at most 300; else doubling, spread by a quarter."
     if retry_after:
         try:
             asked = float(retry_after)
@@ -112,7 +112,7 @@ def retry_delay(attempt: int,              # 0 for the first that failed
 
 # %% ../../../nbs/70_agent/21_clients.ipynb #85d14e5c
 def _said(text: str) -> str:
-    "The server's own sentence."
+    "Return the message in a server's error."
     try:
         found = json.loads(text)
         found = found.get("error", found) if isinstance(found, dict) else found
@@ -125,11 +125,11 @@ def _said(text: str) -> str:
 
 def refusal(name: str,      # name of the model, with its client
             url: str,       # address that was asked
-            status: int,    # status of HTTP, 0 when there was no answer
-            text: str,      # text that came instead
+            status: int,    # HTTP status; 0: no answer
+            text: str,      # body of the answer
             attempts: int,  # attempts that were made
             ) -> ModelError:
-    "Return the error for an answer that is none."
+    "Return the error for an unsuccessful answer of a server."
     if status == 0:
         kind = "did not answer in time" if "Timeout" in text else "can't be reached"
         return ModelError(f"The model server {url} {kind}, in {attempts} attempts: {_said(text)}",
@@ -147,7 +147,7 @@ LONGEST_STREAM = 1_000_000  # characters of one streamed reply; what is longer i
 
 
 class StreamedReply:
-    "Puts the events of a streamed reply together, as OpenAI's protocol sends them."
+    "Assembles a streamed reply from the events of OpenAI's protocol."
 
     def __init__(self) -> None:
         self.text, self.calls = list[str](), dict[int, dict[str, str]]()
@@ -160,8 +160,8 @@ class StreamedReply:
 
     def add(self,
             line: str,  # line of server-sent events
-            ) -> str:   # text in it; empty where there is none
-        "Take a line. After `[DONE]`, a line that is none of the protocol's, and after too much, `over` is true."
+            ) -> str:   # text of the line; empty where it has none
+        "Add a line and return its text. `over` becomes true after `[DONE]`, a foreign line, or `LONGEST_STREAM` characters."
         if not line.startswith("data:") or self.over:
             return ""
         said = line[5:].strip()
@@ -184,9 +184,9 @@ class StreamedReply:
         return piece
 
     def answer(self,
-               prompt: int,  # tokens of the prompt, about: counted where the server does not say
+               prompt: int,  # estimated tokens of the prompt, used where the server counts none
                ) -> str:     # JSON
-        "Return the reply as a server answers that does not stream; one that broke off before its end counts as cut off by a limit."
+        "Return the reply in the form of an answer that is not streamed; one that broke off counts as cut off by a limit."
         text, calls = "".join(self.text), [{"function": call} for _, call in sorted(self.calls.items())]
         written = rough_tokens(text + "".join(call["arguments"] for call in self.calls.values()))
         return json.dumps({"choices": [{"message": {"content": text, "tool_calls": calls}, "finish_reason": self.ended or "length"}],
@@ -194,13 +194,13 @@ class StreamedReply:
 
 # %% ../../../nbs/70_agent/21_clients.ipynb #13f529f2
 class HTTPModel:
-    "A model behind an HTTP endpoint: its name, its prices, and how an answer becomes a completion or an error."
+    "A model behind an HTTP endpoint: repeats requests, and turns answers into completions or errors."
 
     def __init__(self,
                  name: str,              # name for `open_model`, like `openai:gpt-4.1-mini`
                  url: str,               # address that requests go to
                  headers: Mapping[str, str],  # the key among them
-                 key: str,               # kept out of messages
+                 key: str,               # API key, which is removed from messages
                  patience: RetryPolicy,  # time and tries given to the server
                  prices: Prices | None,  # prices of its tokens; None: not known, and nothing is counted
                  options: Mapping[str, Any],  # further parameters of each request
@@ -215,7 +215,7 @@ class HTTPModel:
 
     def _once(self,
              body: Mapping[str, Any],  # question or task
-             tell: Callable[[str], None] | None = None,  # told of each piece of a streamed reply; None: the reply comes whole
+             tell: Callable[[str], None] | None = None,  # receives each piece of a streamed reply; None: the reply comes whole
              ) -> tuple[int, str, str | None]:
         "Status, text, and how long the server wants to be left alone; status 0 when there was no answer. It ends with the deadline."
         import httpx
@@ -241,7 +241,7 @@ class HTTPModel:
 
     def _ask(self,
             body: Mapping[str, Any],  # question or task
-            tell: Callable[[str], None] | None = None,  # told of each piece of a streamed reply; None: the reply comes whole
+            tell: Callable[[str], None] | None = None,  # receives each piece of a streamed reply; None: the reply comes whole
             ) -> tuple[int, str]:
         "Status and text of the last attempt; no attempt begins after the deadline."
         for attempt in range(self.patience.attempts):
@@ -285,10 +285,10 @@ REPL = "repl"  # name of the tool that runs code
 MOST_TOKENS = 2**53  # tokens that a count of one answer may claim; budgets are priced in floats
 
 
-def counted(used: Mapping[str, Any],  # usage in an answer
-            name: str,                # name of a count in it
+def counted(used: Mapping[str, Any],  # usage part of an answer
+            name: str,                # key of the count
             ) -> int:
-    "Return a number of tokens as a server says it; nothing, and less than nothing, is 0. Raises `ValueError` for what is no count."
+    "Return a server's count of tokens; a missing or negative one is 0. Raises `ValueError` for what is no count."
     try:
         found = max(0, int(used.get(name) or 0))
     except OverflowError:  # JSON's numbers have no end, and Python reads 1e999 as infinity
@@ -345,9 +345,9 @@ class OpenAIModel(HTTPModel):
                  model: str,             # its name on the server
                  *,
                  url: str = OPENAI_URL,  # address of the service, up to and without `/chat/completions`
-                 key: str = "",          # sent as a bearer token, if there is one
+                 key: str = "",          # API key, sent as a bearer token; empty: none
                  prices: Prices | None = None,      # prices of its tokens; nothing if None
-                 patience: RetryPolicy | None = None,  # the defaults if None
+                 patience: RetryPolicy | None = None,  # retries; None: the defaults
                  options: Mapping[str, Any] = NO_OPTIONS,  # further parameters of each request, such as temperature
                  native: bool = False,              # whether it gives its code by native calls of tools
                  ) -> None:
@@ -373,7 +373,7 @@ class OpenAIModel(HTTPModel):
     def complete(self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None,
                  max_tokens: int | None = None,
                  tools: Sequence[Mapping[str, Any]] = (),  # tools that it may call natively, as `tool_schema` describes them
-                 stream: Callable[[str], None] | None = None,  # told of each piece of the reply's text; None: it comes whole
+                 stream: Callable[[str], None] | None = None,  # receives each piece of the reply's text; None: the reply comes whole
                  ) -> Completion:
         "Return the model's next message; calls of the tools that are offered come as a block of code. Raises `ModelError`."
         body: dict[str, Any] = {"model": self.model, "messages": [{"role": m.role, "content": m.content} for m in messages]}
@@ -429,7 +429,7 @@ class AnthropicModel(HTTPModel):
                  url: str = ANTHROPIC_URL,  # address of the service, up to and without `/messages`
                  key: str = "",             # the API key
                  prices: Prices | None = None,      # prices of its tokens; nothing if None
-                 patience: RetryPolicy | None = None,  # the defaults if None
+                 patience: RetryPolicy | None = None,  # retries; None: the defaults
                  options: Mapping[str, Any] = NO_OPTIONS,  # further parameters of each request, such as thinking
                  native: bool = False,              # whether it gives its code by native calls of tools
                  ) -> None:

@@ -79,7 +79,7 @@ def check_reply(request: Message,  # sent to an interpreter
 # %% ../../../nbs/70_agent/07_session.ipynb #ff265dee
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    "What became of the variables after a session was lost."
+    "Says which variables survived the loss of a session."
 
     note: str = UNDONE  # a sentence for the model
     lost: bool = False  # whether all variables are gone
@@ -92,7 +92,7 @@ class Recovery:
 
 
 class Session(Protocol):
-    "An interpreter that takes requests, and can go back to the state before the last one."
+    "An interpreter that takes requests and can restore the state before the last one."
 
     @abstractmethod
     def exchange(self,
@@ -110,13 +110,13 @@ class Session(Protocol):
 
     @abstractmethod
     def load(self,
-             state: bytes,  # from `dump` of a session of the same kind
+             state: bytes,  # bytes from `dump` of a session of the same kind
              ) -> None:
         "Put a state in the place of the present one. Raises `SandboxError`; then the present one stays."
 
     @abstractmethod
     def close(self) -> None:
-        "End it; twice does no harm."
+        "Close the session; closing twice does no harm."
 
 
 def no_state() -> SandboxError:
@@ -140,13 +140,13 @@ class InterpreterSandbox:
               handles: Mapping[str, object],            # name inside → object of a class with EXPOSED
               limits: Limits,                           # limits of every step
               ) -> None:
-        "Make it ready. Raises `SandboxError`, `InvalidInput`."
+        "Start the interpreter. Raises `SandboxError`, `InvalidInput`."
         self.close()
         self._bridge, self._limits = ToolBridge(tools, handles, limits), limits
         self._session = self._open(self._bridge)
 
     def close(self) -> None:
-        "End it; twice does no harm."
+        "Close the session; closing twice does no harm."
         session, self._session = self._session, None
         if session:
             session.close()
@@ -355,7 +355,7 @@ class _LocalSession:
 
 
 class InprocessSandbox(InterpreterSandbox):
-    "No sandbox but in name: the code runs here and may do what you may do. Not isolated."
+    "Runs code in this process, with all rights of the process. Not isolated."
 
     def __init__(self) -> None:
         super().__init__("inprocess", False, _LocalSession)
