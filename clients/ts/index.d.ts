@@ -60,7 +60,9 @@ export declare class RemoteMemory {
   write(text: string, fields?: Omit<MemoryFields, "text">): Promise<Memory>;
   /** All or none; 5,000 at most. */
   writeMany(items: Array<string | MemoryFields>): Promise<Memory[]>;
-  addConversation(turns: Array<string | Turn>, options?: { session?: string; tags?: string[] }): Promise<Memory[]>;
+  /** `history`: the turns are what a program holds of the conversation, trimmed or edited. `refused`: what a person has rejected, left out. */
+  addConversation(turns: Array<string | Turn>, options?: { session?: string; tags?: string[]; history?: boolean }):
+    Promise<Memory[] & { refused: Array<{ turn: number; reason: string }> }>;
   /** The last turns of a conversation, and a cursor for those before. */
   conversation(session: string, options?: { k?: number; cursor?: string }): Promise<ConversationPage>;
   /** What is worth keeping of a conversation is noted, as candidates that wait for a person; for the rest the answer says why not. */
@@ -75,7 +77,7 @@ export declare class RemoteMemory {
   context(query: string, options?: ContextOptions): Promise<ContextBlock>;
   update(id: string, changes: MemoryChanges, options?: { ifVersion?: number }): Promise<Memory>;
   /** The number of memories taken out of the present, or out of the file. */
-  delete(id: string, options?: { erase?: boolean; ifVersion?: number }): Promise<number>;
+  delete(id: string, options?: { erase?: boolean; restart?: boolean; ifVersion?: number }): Promise<number>;
   restore(id: string): Promise<Memory>;
   history(id: string): Promise<Record<string, unknown>>;
   explain(query: string, id: string, filters?: Filters): Promise<Record<string, unknown>>;

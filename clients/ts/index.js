@@ -84,7 +84,8 @@ export class RemoteMemory {
 
   async addConversation(turns, { session, tags = [], ...other } = {}) {
     const given = turns.map((turn) => (typeof turn === "string" ? { text: turn } : turn));
-    return (await this.#ask("addConversation", { body: { turns: given, tags, ...(session && { session }), ...other } })).items;
+    const { items, refused = [] } = await this.#ask("addConversation", { body: { turns: given, tags, ...(session && { session }), ...other } });
+    return Object.assign(items, { refused });
   }
 
   /** The last turns of a conversation, and a cursor for those before. */

@@ -11,9 +11,8 @@ need("agent_framework", "The provider for Agent Framework", "agent_framework")
 
 from agent_framework import ContextProvider, Message
 
-from rlm.adapters.pages import new_turns
 from rlm.companion.composer import without_block
-from rlm.service.memory import Memory, run_in_thread
+from rlm.service.memory import Memory
 
 ROLES = ("user", "assistant")  # speakers whose words are kept; calls of tools and their answers are not
 
@@ -51,5 +50,5 @@ class RecallProvider(ContextProvider):
         "Keep what was said and answered; of a history that is handed over again, what is new."
         said = [*context.input_messages, *(context.response.messages if context.response else ())]
         turns = [{"text": words, "role": str(m.role)} for m in said if str(m.role) in ROLES and (words := without_block(m.text))]
-        if new := await run_in_thread(new_turns, self.memory, context.session_id, turns):
-            await self.memory.aadd_conversation(new, context.session_id)
+        if turns:
+            await self.memory.aadd_conversation(turns, context.session_id, history=True)

@@ -6,14 +6,12 @@ Needs `llama-index-core`. The memory may be one behind a server.
 from typing import Any
 
 from rlm.core.errors import need
-from rlm.service.memory import run_in_thread
 
 need("llama_index.core", "The block for LlamaIndex", "llama_index")
 
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.memory import BaseMemoryBlock
 
-from rlm.adapters.pages import new_turns
 from rlm.companion.composer import without_block
 
 ROLES = ("user", "assistant")  # speakers whose words are kept; calls of tools and their answers are not
@@ -36,5 +34,4 @@ class RecallBlock(BaseMemoryBlock[str]):
             if m.role.value in ROLES and (words := without_block(m.content or "")):
                 sessions.setdefault(m.additional_kwargs.get("session_id"), []).append({"text": words, "role": m.role.value})
         for session, turns in sessions.items():
-            if new := await run_in_thread(new_turns, self.memory, session, turns):
-                await self.memory.aadd_conversation(new, session)
+            await self.memory.aadd_conversation(turns, session, history=True)

@@ -222,11 +222,10 @@ def store_turn(server: HookServer,    # `rlm serve`
                session: str,          # conversation that an answer belongs to
                turn: dict[str, Any],  # text and role
                ) -> bool:
-    "Send a turn to be stored, and return whether it was kept: an answer always, a prompt if it states something."
+    "Send a turn to be stored, and return whether it was kept: a prompt if it states something, an answer if nothing of it was rejected."
     if turn["role"] == "user":
         return bool(server.ask("/v1/observe", {"text": turn["text"]})["kept"])
-    server.ask("/v1/conversations", {"session": session, "turns": [turn]})
-    return True
+    return bool(server.ask("/v1/conversations", {"session": session, "turns": [turn]})["items"])
 
 
 def handle(event: Mapping[str, Any],    # event that Claude Code sent

@@ -121,7 +121,7 @@ def write_turn() -> int:
                 from rlm.service.capture import capture_prompt
                 kept = capture_prompt(memory, told["turn"]["text"], {"source": "hook"}).kept
             else:
-                memory.add_conversation([told["turn"] | {"provenance": {"source": "hook"}}], session=told["session"])
+                kept = bool(memory.add_conversation([told["turn"] | {"provenance": {"source": "hook"}}], session=told["session"]))
         if kept:
             note(given.log, {"event": "write", "by": "words", "stored": 1})
     except Exception as error:  # nobody waits for it: the log is where it is told

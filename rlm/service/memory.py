@@ -41,7 +41,7 @@ from .memory_context import MemoryContext
 from .reader import MemoryReader
 from .results import Explanation, History, MemoryPage, SearchResults
 from .searcher import MemorySearcher, anchor_manager, recall, refuse_least, search_coordinator
-from .writer import MemoryWriter, read_placement
+from .writer import MemoryWriter, StoredTurns, read_placement
 from ..store.embedding_model import Vectors
 from ..store.records import Edge, MemoryRecord, read_count
 from ..store.sqlite.storage import SQLStorage
@@ -371,13 +371,16 @@ class Memory:
     def add_conversation(self, /,
                          turns: Iterable[Any],        # in order: text, speaker, role, time, reply_to …; or (speaker, text)
                          session: str | None = None,  # an existing session is continued; None starts a new one
+                         *,
+                         history: bool = False,       # the turns are what a program holds of the conversation, and it may have trimmed it
                          **common: Any,               # fields for every turn that does not set them itself
-                         ) -> builtins.list[MemoryRecord]:
+                         ) -> StoredTurns:
         """Store the turns of one conversation in one transaction, and return them. Raises `InvalidInput`, naming the turn.
 
         A program may send its whole history, or the last part of it, each time: turns that the session ends with already are not stored
-        again, and are returned as they are now. What was deleted of them since stays deleted, and is not returned."""
-        return self.writer.insert_turns(self.writer.prepare_turns(turns, session, common))
+        again, and are returned as they are now. What was deleted of them since stays deleted, and is not returned. A turn that states what
+        a person has rejected is left out: `refused` of the result names it."""
+        return self.writer.insert_turns(self.writer.prepare_turns(turns, session, common), history)
 
     def get(self,
             id: str,            # id of a memory

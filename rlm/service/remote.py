@@ -20,6 +20,7 @@ from rlm.core.clock import from_iso, to_iso
 from rlm.core.errors import AlreadyExists, InvalidInput, NotFound, RlmError, StoreBusy, StoreFull, StoreReadOnly, VersionConflict
 from rlm.service.memory import in_thread
 from rlm.service.results import Hit, MemoryPage, SearchResults
+from rlm.service.writer import StoredTurns
 from rlm.store.filters import Filters
 from rlm.store.records import FIELDS, JSON_FIELDS, Edge, MemoryRecord, make_record, read_label, stored_id
 
@@ -138,10 +139,13 @@ class RemoteMemory:
                          turns: Iterable[Any],        # in order: text, speaker, role, time, reply_to …; or (speaker, text)
                          session: str | None = None,  # an existing session is continued; None starts a new one
                          tags: Iterable[str] = (),    # tags of each turn that has none
-                         ) -> builtins.list[MemoryRecord]:
-        "Store the turns of one conversation, all or none, and return them. Raises `InvalidInput`."
+                         history: bool = False,       # the turns are what a program holds of the conversation, and it may have trimmed it
+                         ) -> StoredTurns:
+        """Store the turns of one conversation, all or none, and return them; `refused` of the result names those that state what a person
+        has rejected. Raises `InvalidInput`."""
         body = {"turns": turn_bodies(turns), "tags": list(tags)} | ({} if session is None else {"session": session})
-        return [record_of(r) for r in self._ask("POST", "/v1/conversations", body)["items"]]
+        told = self._ask("POST", "/v1/conversations", body | ({"history": True} if history else {}))
+        return StoredTurns(map(record_of, told["items"]), {one["turn"]: one["reason"] for one in told.get("refused", ())})
 
     def get(self,
             id: str,            # id of a memory
@@ -220,10 +224,11 @@ class RemoteMemory:
                *,
                erase: bool = False,  # leave no trace; needs the right admin
                if_version: int | None = None,  # delete this version only
+               restart: bool = False,  # new start of the conversations: the same words are stored again
                ) -> int:
         "Take a memory out of the present, or out of the file; returns how many. Raises `NotFound`, `VersionConflict`."
-        answer = self._ask("DELETE", _at(id) + ("?erase=true" if erase else ""), None, _if_match(if_version))
-        return int(answer["erased" if erase else "deleted"])
+        asked = _query(erase=erase or None, restart=restart or None)
+        return int(self._ask("DELETE", _at(id) + asked, None, _if_match(if_version))["erased" if erase else "deleted"])
 
     def restore(self,
                 id: str,  # id of a deleted memory

@@ -136,6 +136,21 @@ def test_a_namespace_may_have_a_korean_name_and_a_token_a_line_break_at_its_end(
             rlm.connect(running.url, "열쇠")
 
 
+def test_a_conversation_that_begins_anew_takes_the_same_words_and_what_was_rejected_is_named(remote: RemoteMemory) -> None:
+    talk = ["Where do I park?", "Behind the hall.", "Thanks."]
+    for turn in remote.add_conversation(talk, "june"):
+        remote.delete(turn.id)
+    assert remote.add_conversation(talk, "june") == []
+    for gone in remote.add_conversation(["Behind the hall, I said."], "june"):
+        remote.delete(gone.id, restart=True)
+    assert [t.text for t in remote.add_conversation(talk, "june")] == talk
+    cut = remote.add_conversation([talk[0], talk[2], "Is it free?"], "june", history=True)
+    assert [t.text for t in cut] == [talk[0], talk[2], "Is it free?"] and len(remote.list(session="june")) == 5
+    remote.reject(remote.write("I live in Oslo.").id)
+    told = remote.add_conversation(["I live in Oslo.", "I keep bees."], "july")
+    assert [t.text for t in told] == ["I keep bees."] and "rejected" in told.refused[0]
+
+
 def test_a_refusal_says_which_field_was_wrong_and_which_was_meant(remote: RemoteMemory) -> None:
     made = remote.write("치과는 화요일이야")
     refused: list[tuple[Callable[[], object], str]] = [

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from rlm import Memory
-from rlm.adapters.pages import new_turns
 from rlm.core.errors import MissingExtra
+from rlm.service.writer import split_resent
 
 NEEDS = {"agent_framework": ("agent_framework", "'rlm[agent_framework]'"), "crewai_storage": ("crewai", "crewai"),
          "google_adk": ("google.adk", "'rlm[adk]'"), "langgraph": ("langgraph.store.base", "'rlm[langgraph]'"),
@@ -64,9 +64,41 @@ def test_a_history_handed_over_again_is_kept_once(case: str) -> None:
     with Memory(":memory:", embedder="none") as memory:
         memory.add_conversation([{"role": role, "text": text} for role, text in HISTORY], "monday")
         memory.add_conversation([{"role": "user", "text": "And milk?"}], "tuesday")
-        new = new_turns(memory, "monday", [{"role": role, "text": text} for role, text in handed])
-        assert [(t["role"], t["text"]) for t in new] == wanted
-        memory.add_conversation(new, "monday")
-        again = new_turns(memory, "monday", [{"role": role, "text": text} for role, text in wanted])
-        assert again == [] or len(wanted) == 1  # one turn alone may be said again
-        assert len(new_turns(memory, None, [{"role": "user", "text": "And milk?"}])) == 1 and not new_turns(memory, "monday", [])
+        turns = [{"role": role, "text": text} for role, text in handed]
+        new = split_resent(memory.backend, memory.writer.prepare_turns(turns, "monday", {}), history=True)[1]
+        assert [(t.role, t.text) for t in new] == wanted
+        memory.add_conversation(turns, "monday", history=True)
+        assert [(r.role, r.text) for r in reversed(memory.list(100, session="monday"))] == [*HISTORY, *wanted]
+        again = split_resent(memory.backend, memory.writer.prepare_turns(
+            [{"role": role, "text": text} for role, text in wanted], "monday", {}), history=True)[1] if len(wanted) > 1 else []
+        assert again == []  # one turn alone may be said again
+        assert len(memory.add_conversation([{"role": "user", "text": "And milk?"}], history=True)) == 1
+
+
+@pytest.mark.parametrize("erase", [False, True])
+@pytest.mark.parametrize("gone", [[0], [1], [2], [3], [1, 2], [2, 3], [0, 1, 2, 3]])
+@pytest.mark.parametrize("handed", [[0, 1, 2, 3], [1, 2, 3], [0, 2], [2, 3], [0, 1, 3]])
+def test_a_history_handed_over_again_brings_back_nothing_that_was_deleted(handed: list[int], gone: list[int], erase: bool) -> None:
+    talk = [{"role": role, "text": text} for role, text in [*HISTORY[:3], ("assistant", "No.")]]
+    with Memory(":memory:", embedder="none") as memory:
+        stored = memory.add_conversation(talk, "monday")
+        memory.delete([stored[n].id for n in gone], erase=erase)
+        left = [r.id for r in memory.list(100, session="monday")]
+        sent = [*(talk[n] for n in handed), {"role": "user", "text": "And milk?"}]
+        memory.add_conversation(sent, "monday", history=True)
+        memory.add_conversation(sent, "monday", history=True)
+        texts = [r.text for r in reversed(memory.list(100, session="monday"))]
+        assert not {talk[n]["text"] for n in gone} & set(texts) and texts[-1] == "And milk?"
+        if handed not in ([0, 2], [0, 1, 3]):  # a turn that is left, and stands alone there, may be said again
+            assert [r.id for r in memory.list(100, session="monday")][1:] == left
+
+
+def test_a_turn_told_otherwise_here_stays_so_when_a_history_is_handed_over_again() -> None:
+    talk = [{"role": role, "text": text} for role, text in HISTORY]
+    with Memory(":memory:", embedder="none") as memory:
+        stored = memory.add_conversation(talk, "monday")
+        memory.update(stored[2].id, text="And black coffee?")
+        for sent in (talk, [talk[0], talk[2]], [*talk[1:], {"role": "user", "text": "And milk?"}]):
+            memory.add_conversation(sent, "monday", history=True)
+        assert [r.text for r in reversed(memory.list(100, session="monday"))] == [
+            "Do you like tea?", "Yes.", "And black coffee?", "Yes.", "And milk?"]

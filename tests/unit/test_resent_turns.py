@@ -135,8 +135,32 @@ def test_what_is_said_twice_is_stored_twice(before: list[dict[str, str]], sent: 
     assert texts(memory) == [t["content"] for t in [*before, *sent]]
 
 
-def test_a_rejected_sentence_is_named(memory: Memory) -> None:
+@pytest.mark.parametrize("at", [0, 1, 2, 3, 6])
+def test_a_rejected_sentence_is_named_and_keeps_no_other_turn_out(at: int, memory: Memory) -> None:
     wrong = memory.write("I live in Oslo.")
     memory.companion.reject(wrong.id)
-    with pytest.raises(ValueError, match="Text 2 of 2 was rejected"):
-        memory.add_conversation([TALK[0], {"role": "user", "content": "I live in Oslo."}], session="c")
+    talk = [*TALK[:at], {"role": "user", "content": "I live in Oslo."}, *TALK[at:]]
+    first = True
+    for count in (3, 4, 7, 7):
+        told = memory.add_conversation(talk[:count], session="c")
+        assert texts(memory) == [r.text for r in told] == [t["content"] for n, t in enumerate(talk[:count]) if n != at]
+        if at < count:
+            assert list(told.refused) == [at] or not first, "it is named when it is sent first"
+            assert all("rejected by human" in why for why in told.refused.values())
+            first = False
+    alone = memory.add_conversation([talk[at]], session="c")
+    assert alone == [] and list(alone.refused) == [0] and len(texts(memory)) == len(TALK)
+    [answer] = memory.add_conversation([talk[at], {"speaker": "Mina", "text": "Since when?", "reply_to": 0}], session="d")
+    assert answer.reply_to is None and not memory.check()
+
+
+def test_what_was_rejected_of_a_conversation_stays_away_and_lets_the_rest_in(memory: Memory) -> None:
+    talk = [{"role": "user", "content": "I live in Oslo."}, *TALK]
+    memory.companion.reject(memory.add_conversation(talk[:3], session="c")[0].id)
+    again = {"role": "user", "content": "I live in Oslo."}
+    for sent in (talk[:5], talk, [*talk, again], [*talk, again]):
+        memory.add_conversation(sent, session="c")
+    assert texts(memory) == [t["content"] for t in TALK]
+    for sent in (talk, [*talk, again]):
+        memory.add_conversation(sent, session="c", history=True)
+    assert texts(memory) == [t["content"] for t in TALK]

@@ -332,15 +332,16 @@ def restore(memory: Memory, id: str, as_json: bool) -> None:
 @click.argument("id", nargs=-1, required=True)
 @click.option("--erase", is_flag=True, help="Leave no trace: every version, index entry and freed byte.")
 @click.option("--force", is_flag=True, help="Also immutable memories.")
+@click.option("--restart", is_flag=True, help="Their conversations begin anew: the same words are stored again.")
 @click.option("--yes", is_flag=True, help="Don't ask before erasing.")
 @with_memory()
-def delete(memory: Memory, id: tuple[str, ...], erase: bool, force: bool, yes: bool, as_json: bool) -> None:
+def delete(memory: Memory, id: tuple[str, ...], erase: bool, force: bool, restart: bool, yes: bool, as_json: bool) -> None:
     "Take each memory ID out of sight; its history stays. With --erase, out of the file."
     if erase and not yes:
         texts = [memory.history(one).versions[-1].text for one in id]  # what is not there is said before anything is asked
         click.confirm(f"Erase {f'{len(id)} memories' if len(id) > 1 else repr(clip(texts[0], 60))} for good?", abort=True, err=True)
     ended = _ended_by(memory, id)
-    report_deleted(memory, memory.delete(list(id), erase=erase, force=force), erase, as_json, ended=ended)
+    report_deleted(memory, memory.delete(list(id), erase=erase, force=force, restart=restart), erase, as_json, ended=ended)
 
 
 def _ended_by(memory: Memory, ids: Sequence[str]) -> list[MemoryRecord]:
@@ -445,6 +446,8 @@ def add(memory: Memory, file: IO[str], session: str | None, as_json: bool) -> No
     stored = memory.add_conversation(turns, where := take_session(turns) if session is None else session)
     name = stored[0].session if stored else where  # none is left where all were deleted
     print_value(as_json, [memory_dict(r) for r in stored], f"{len(stored):,} turns stored in conversation {name}.")
+    for number, why in stored.refused.items():
+        click.echo(f"refused turn {number + 1}: {why}", err=True)
 
 
 @conversation_group.command("show", epilog=example("rlm conversation show s", "rlm conversation show s -k 20 --json"))

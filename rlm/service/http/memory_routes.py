@@ -156,11 +156,14 @@ def update_memory(call: Call, id: QuotedId, body: PatchBody, if_match: IfMatch =
 
 @one.add("DELETE", "", "DeletedOut", 404, 412, 507)
 def delete_memory(call: Call, id: QuotedId, if_match: IfMatch = None, erase: Annotated[bool, Query(
-        description="Leave no trace: every version, index entry and freed byte. Needs the right admin")] = False) -> Any:
+        description="Leave no trace: every version, index entry and freed byte. Needs the right admin")] = False,
+                  restart: Annotated[bool, Query(
+                      description="Its conversation begins anew: the same words are stored again")] = False) -> Any:
     "Take a memory out of the present; its history stays, and it can be restored. Erased is gone for good."
     if erase and not call.caller.may("admin"):
         raise HttpProblem(403, "This token does not have the right to erase for good.", "Delete without erase, or use an admin's token.")
-    return {"erased" if erase else "deleted": call.memory.delete(id, erase=erase, if_version=matched_version(if_match))}
+    return {"erased" if erase else "deleted": call.memory.delete(
+        id, erase=erase, if_version=matched_version(if_match), restart=restart)}
 
 
 @one.add("POST", "/restore", "MemoryOut", 404, 507)
@@ -232,11 +235,13 @@ def audit(call: Call, query: Annotated[str | None, Query(max_length=10_000, exam
 
 @talks.add("POST", "", "ConversationOut", 409, 507, status=201, span="memory.add_conversation")
 def add_conversation(call: Call, body: ConversationBody) -> Any:
-    "Store turns of a conversation, in order, in one transaction; a session that is there is continued."
+    """Store turns of a conversation, in order, in one transaction; a session that is there is continued. A turn that states what a
+    person has rejected is left out, and named."""
     turns, common = [turn.fields() for turn in body.turns], {"tags": body.tags} if body.tags else {}
-    stored = call.memory.add_conversation(turns, body.session, **common, provenance=call.provenance)
+    stored = call.memory.add_conversation(turns, body.session, history=body.history, **common, provenance=call.provenance)
     session = (stored[0].session if stored else body.session) or ""  # none is left where all were deleted
-    return json_response({"session": session, "items": [memory_dict(r) for r in stored]}, 201,
+    refused = [{"turn": n, "reason": why} for n, why in stored.refused.items()]
+    return json_response({"session": session, "items": [memory_dict(r) for r in stored], **({"refused": refused} if refused else {})}, 201,
                          {"Location": f"/v1/conversations/{quote(session, safe='')}"})
 
 

@@ -161,7 +161,9 @@ class MemoryProxy:
                 if session is None:
                     capture_prompt(memory, said, came)
                 else:
-                    memory.add_conversation([{"text": said, "role": "assistant", "provenance": came}], session=session)
+                    stored = memory.add_conversation([{"text": said, "role": "assistant", "provenance": came}], session=session)
+                    for why in stored.refused.values():
+                        log.warning("A turn was not kept: %s", why)
         except (RlmError, HttpProblem) as e:
             log.warning("A turn was not kept: %s", e)
 

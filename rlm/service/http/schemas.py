@@ -279,6 +279,8 @@ class ConversationBody(RequestModel):
                                   min_length=1, max_length=MAX_TURNS)
     session: Label | None = about("The conversation; one that is there is continued. Without it, a new one", "2026-05-08", default=None)
     tags: Tags = about("Tags of each turn that has none of its own", ["health"], default=[])
+    history: bool = about("Whether the turns are what a program holds of the conversation, and it may have trimmed or edited it", False,
+                          default=False)
 
 
 class RememberBody(RequestModel):
