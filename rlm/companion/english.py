@@ -12,7 +12,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
+from ..core.text.calendar_words import DAYS_NEAR, MONTH, SEASON, WEEKDAY, WEEKDAYS
+from ..core.text.kinship import FAMILY, english_names
 from ..core.text.normal_form import LazyPattern, text_cache
+from ..core.text.number_words import ENGLISH_NUMBERS, one_of
 from .statement import DIED, MOVED, POSSESSION, Statement, alternatives, english_openings, english_wording, language_data
 from .statement import normal_value
 from .statement import relation_of
@@ -212,9 +215,9 @@ _OWN = LazyPattern(r"(?:my|our)\s+(.+)$", re.I)
 _BE = LazyPattern(r"(?:is|are|was|were)$")
 
 
-_LIVING = (r"(?:[a-z][\w-]* )*(?:husband|wife|partner|boyfriend|girlfriend|(?:grand|god|step)?(?:daughter|son|child|mother|father|mum|mom|"
-           r"dad|ma|pa)|sister|brother|aunt|uncle|cousin|niece|nephew|friend|boss|manager|colleague|neighbou?r|assistant|flatmate|"
-           r"roommate|dog|cat|puppy|kitten|baby|twin|kid|boy|girl|toddler|horse|rabbit|"
+_PETS = "|".join(english_names("pet", "animal"))
+_LIVING = (rf"(?:[a-z][\w-]* )*(?:(?:grand|god|step)?(?:{'|'.join(english_names(*FAMILY))})|"
+           rf"{'|'.join(english_names('acquaintance', 'boss', 'flatmate'))}|{_PETS}|"
            r"(?:old|young|eld|bigg|small)(?:er|est)(?: one)?|little one)s?")
 _PERSON_NAMED = LazyPattern(rf"{_LIVING} (?P<n>[A-Z][\w-]+(?: [A-Z][\w-]+)?)")  # my daughter Isla
 _THING = LazyPattern(rf"(?:.*'s |[Tt]he |[Tt]his |[Tt]hat )(?!{_LIVING}$).+|[Ii]t")  # *user's locker*, *the code*: 41 is no age in years
@@ -286,12 +289,11 @@ _SWAPPED = (LazyPattern(r"(?:have |has )?(?:switched|changed|moved|swapped|gone|
 _CHANGED = LazyPattern(r"(?:have |has )?(?:changed|updated) (?:my|his|her|their|the) (?P<r>.+?) to (?P<v>.+)$", re.I)
 _LEFT_JOB = LazyPattern(r"(?:have |has )?(?:left|quit|resigned from|lost) (?:my|his|her|their|the) (?:old )?(?:job|position|role|"
     r"post)(?: (?:at|with|in) (?P<v>.+))?$", re.I)
-_MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
 _ONE_OF_MANY = r"(?!(?:an?|some|any|all|one|two|three|\d+|no|another|more) )"  # *sold a Honda* is not the one that is driven
 _SINCE = r"(?:,? (?:because|after|when|since|before|last|this) .*)?$"
 _PARTED_WITH = LazyPattern(  # *sold the car to Jo*, *gave my piano away*
     rf"(?:have |has )?(?:(?:sold|given away|gave away|got rid of|threw away|threw out|donated) {_ONE_OF_MANY}(?P<v>.+?)"
-    rf"(?: (?:to|on|in (?:\d{{4}}|spring|summer|autumn|winter|(?i:{_MONTHS})))\b.*)?|"
+    rf"(?: (?:to|on|in (?:\d{{4}}|{SEASON}|(?i:{MONTH})))\b.*)?|"
     rf"(?:gave|given|threw) {_ONE_OF_MANY}(?P<w>.+?) (?:away|to (?:my|our|the|an?|[A-Z]).*)){_SINCE}")
 _GAVE_UP = LazyPattern(
     rf"(?:have |has )?(?:cancelled|canceled|(?:gave|given) up(?: on)?|quit|stopped using|deleted|unsubscribed from) {_ONE_OF_MANY}"
@@ -305,11 +307,11 @@ _CHANGE_VERBS = frozenset((  # the first words of what the patterns above and be
     "have", "has", "left", "quit", "resigned", "lost", "sold", "gave", "got", "threw", "cancelled", "canceled", "stopped", "deleted",
     "changed", "updated", "switched", "moved", "swapped", "gone", "went", "replaced", "ditched", "dropped", "traded", "prefer", "prefers",
     "preferred", "donated", "given", "unsubscribed", "broke", "broken", "retired", "had", "is", "are", "was", "were", "will"))
-_DAYS = r"(?:(?:next|this) )?(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b"
-_DATES = (rf"(?:the )?\d{{1,2}}(?:st|nd|rd|th)(?:(?: of)? (?:{_MONTHS}))?|(?:{_MONTHS})(?: \d{{1,2}}(?:st|nd|rd|th)?)?|"
-          rf"\d{{1,2}} (?:{_MONTHS})|tomorrow|next (?:week|month|year|spring|summer|autumn|winter)")
+_DAYS = rf"(?:(?:next|this) )?{WEEKDAY}s?\b"
+_DATES = (rf"(?:the )?\d{{1,2}}(?:st|nd|rd|th)(?:(?: of)? (?:{MONTH}))?|(?:{MONTH})(?: \d{{1,2}}(?:st|nd|rd|th)?)?|"
+          rf"\d{{1,2}} (?:{MONTH})|tomorrow|next (?:week|month|year|{SEASON})")
 _HOURS = (r"\d{1,2}(?::\d\d)?(?: ?[ap]\.?m\b\.?| o'clock)?|half past \w+|quarter (?:past|to) \w+|noon|midnight|"
-          r"one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve")
+          + one_of(ENGLISH_NUMBERS))
 WHEN = (rf"(?:{_DAYS}|{_DATES}|{_HOURS})"  # a moment: *Friday at half past two*, *the 10th of May*, *9:30*
         rf"(?:,? (?:at |on |in the )?(?:{_DAYS}|{_DATES}|{_HOURS}|morning|afternoon|evening|night))*")
 _SUM = r"[$€£]?\d[\d,.]*(?: (?:dollars|euros|pounds|quid))?(?: (?:a|per) (?:day|week|month|year|hour))?"
@@ -335,21 +337,19 @@ _OFF = Phrases(frozenset(("cast", "plas", "slin", "spli", "brac", "reta", "crut"
     rf"(?:got|had|took|taken|removed) (?P<p>my|our|the|his|her|their|{_OWNER}) (?P<y>{_WORN})(?: (?:taken |removed)?(?:off|out)?)?)$"))
 _TAKEN_OFF = Phrases(frozenset({"took", "take"}), LazyPattern(  # *The doctor took Dad off statins*
     r".{1,40}? (?:(?:has|have|just) )*(?:took|taken) (?P<s>me|my [\w-]+|[A-Z][\w'-]*) off (?=(?P<v>.*))"))
-_PETS = "dog|cat|puppy|kitten|rabbit|hamster|parrot|bird|fish|turtle|horse|pony|goat|hen"
-_MORTAL = rf"(?:{_LIVING}|(?:[a-z]+ )?(?:grand(?:mother|father|ma|pa|mum|dad|son|daughter)|{_PETS}))"
 _NO_NAME = r"He|She|It|They|We|You|I|The|This|That|These|Those|An?|Who|What|All|Some\w*|Every\w+|Any\w+|No\w*|Many|Few|Most|If|When|One"
 _DIED_HOW = (  # not *of boredom*, *on the highway*
     r"(?:[ ,]+(?:peacefully|suddenly|unexpectedly|quietly|(?:of|from) (?:old age|cancer|a stroke|a heart attack|(?:kidney|heart) failure)|"
-    r"in (?:his|her|its|their) sleep|yesterday|today|tonight|(?:last|this) \w+|(?:on|in) (?:\w+day|\d{4}|" + _MONTHS + r")(?: \d{4})?|"
+    rf"in (?:his|her|its|their) sleep|{'|'.join(DAYS_NEAR)}|(?:last|this) \w+|(?:on|in) (?:\w+day|\d{{4}}|{MONTH})(?: \d{{4}})?|"
     r"(?:an?|two|three|some|\d+) \w+ ago|(?:at|aged) \d+))*")
 _DIED = Phrases(frozenset({"died", "pass", "put", "dead", "aliv"}), LazyPattern(  # *Biscuit died yesterday*, *both cats passed away*
     r"^(?:(?P<b>(?i:both(?: of)?(?: them| (?:(?:my|our|the) )?\w+s)?|they both))|"
-    rf"(?P<s>(?i:my|our) (?:late )?{_MORTAL}(?: [A-Z][\w'-]*)?|(?i:the) (?:{_PETS})|(?!(?:{_NO_NAME})\b)[A-Z][\w-]*(?: [A-Z][\w-]*)?))"
+    rf"(?P<s>(?i:my|our) (?:late )?{_LIVING}(?: [A-Z][\w'-]*)?|(?i:the) (?:{_PETS})|(?!(?:{_NO_NAME})\b)[A-Z][\w-]*(?: [A-Z][\w-]*)?))"
     r"(?: (?:has|have|had|just|sadly|recently))*"
     rf" (?:died|passed away|passed on|(?:was|were|had to be) (?:put down|put to sleep)|(?:is|are) (?:dead|no longer alive)){_DIED_HOW}$"))
 _BOTH_WORDS = LazyPattern(r"both of (?:them|my|our|the)|both (?:my|our|the)|they both")  # *both*, before what they are
 _PREFERS = LazyPattern(r"prefer(?:s|red)? (?P<v>.+?)(?: (?:to|over|rather than|instead of) (?P<w>.+))?$", re.I)
-_COUNT = LazyPattern(r"(?:have|has)(?: got)? (?P<n>\d+|no|one|two|three|four|five|six|seven|eight|nine|ten) (?P<x>cat|dog|hen|rabbit|fish|"
+_COUNT = LazyPattern(rf"(?:have|has)(?: got)? (?P<n>\d+|no|{one_of(ENGLISH_NUMBERS, 1, 10)}) (?P<x>cat|dog|hen|rabbit|fish|"
     r"kid|child|son|daughter|brother|sister|sibling|grandchild|niece|nephew|bike|car)(?:s|ren)?$", re.I)
 _ALLERGY = LazyPattern(r"(?:have|has|had)(?: got)? an? (?:severe |bad |mild |strong )?(?P<v>[\w' -]+?) allergy$", re.I)
 _OF = LazyPattern(r"(?:the )?(?P<r>[\w' -]+?) of (?P<s>.+)$", re.I)
@@ -394,7 +394,7 @@ def read_predicate(clause: str,     # the whole clause
 # %% ../../nbs/85_companion/02_english.ipynb #9794ff13
 _BODY = LazyPattern(r"'s (?:\w+ )?(?:arm|leg|foot|ankle|wrist|hand|finger|knee|elbow|shoulder|thumb|toe|neck|back)s?$")
 _PRICE = LazyPattern(rf"(?:the )?(?:[\w-]+ )?(?:{_PRICED})$", re.I)
-_WEEKDAY = LazyPattern(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\d{1,2}(?::\d\d|(?:st|nd|rd|th)\b| ?[ap]m\b)", re.I)
+_WEEKDAY = LazyPattern(rf"{WEEKDAY}s?\b|\d{{1,2}}(?::\d\d|(?:st|nd|rd|th)\b| ?[ap]m\b)", re.I)
 
 
 def _personal(subject: str, p: Predicate) -> Statement | None:
@@ -517,7 +517,7 @@ def _by_grammar(subject: str, p: Predicate) -> Statement | None:
 
 
 _MEASURED_THEN = LazyPattern(  # *150 over 95 on 3 November*
-    r" (?:on|in|at) (?:the )?(?:\d|[A-Z][a-z]{2,} \d|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)")
+    rf" (?:on|in|at) (?:the )?(?:\d|[A-Z][a-z]{{2,}} \d|{'|'.join(map(str.title, WEEKDAYS))})")
 
 
 def _is_named(noun: str, value: str) -> bool:

@@ -20,6 +20,7 @@ from .english import WHEN, english_statements
 from .korean import MOMENT, SURNAMES, asked_of_near, asks_of_self, kin_subjects, statements_about
 from .statement import Statement, language_data, normal_value, relation_of
 from ..core.text import split_sentences, tokens
+from ..core.text.calendar_words import KOREAN_WEEKDAY, WEEKDAY
 from ..core.text.normal_form import LazyPattern, text_cache
 
 # %% ../../nbs/85_companion/04_fact_extraction.ipynb #a9a4df45
@@ -76,8 +77,8 @@ _CORRECTIONS = tuple(LazyPattern(pattern, re.I) for pattern in (
 _DENIED_FIRST = LazyPattern(r"(?:(?:no|actually|sorry|wait)[,.! ]+)?not (?P<x>[^,.;]{1,30}?), (?:but )?(?=\w)|"
                            r"(?:(?:아니|참|아)[,.! ]+)?(?P<y>[^,.]{1,20}?)[이가]? ?(?:아니라|아니고)[, ]+(?=[가-힣])", re.I)
 _OWN_FIRST = LazyPattern(r"(?:i|my|our|we|내|나|난|제|저|전|우리)(?:['’\w]{0,2}) ", re.I)
-_MOMENT = (r"(?:\d{1,2}:\d\d(?: ?[ap]\.?m)?|\d{1,2} ?(?:[ap]\.?m|o'clock)|noon|midnight)\b|(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|"
-           r"(?:오전 ?|오후 ?|저녁 ?)?\d{1,2}시(?: ?\d{1,2}분| ?반)?|[월화수목금토일]요일")
+_MOMENT = (r"(?:\d{1,2}:\d\d(?: ?[ap]\.?m)?|\d{1,2} ?(?:[ap]\.?m|o'clock)|noon|midnight)\b|"
+           rf"{WEEKDAY}\b|(?:오전 ?|오후 ?|저녁 ?)?\d{{1,2}}시(?: ?\d{{1,2}}분| ?반)?|{KOREAN_WEEKDAY}")
 _AMOUNT = r"[$€£₩] ?\d[\d,.]*\d|\d[\d,.]* ?(?:dollars|euros|pounds|won|kilos?|kg|만 ?원|원)(?!\w)"
 _DAY_AND_HOUR = LazyPattern(rf"(?:{_MOMENT})(?:,? (?:at )?(?:{_MOMENT}|\d{{1,2}}))?", re.I)  # *Thursday at 9*, `목요일 9시`
 _PLAIN = tuple(LazyPattern(pattern, re.I) for pattern in (_MOMENT, _AMOUNT))  # forms of values by which it is clear what a bare one is of

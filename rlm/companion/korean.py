@@ -12,18 +12,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from ..core.text.calendar_words import KOREAN_DAYS_AHEAD, KOREAN_DAYS_PAST, KOREAN_WEEKDAY
+from ..core.text.kinship import KIN, KOREAN_TITLES, NEAR, TRANSLATED, korean_names
 from ..core.text.normal_form import LazyPattern
+from ..core.text.number_words import KOREAN_COUNTING, one_of
 from .statement import DIED, MOVED, POSSESSION, Statement, SyllablePattern, korean_wordings, language_data, normal_value
 from .statement import relation_of
 
 # %% ../../nbs/85_companion/03_korean.ipynb #ea472358
-_DAY = r"(?:(?:다음|이번) ?주 )?[월화수목금토일]요일|(?:\d+월 ?)?\d+일(?: [월화수목금토일]요일)?|\d+월|내일|모레"
-_HOUR = (r"(?:(?:오전|오후|아침|저녁|밤) ?)?(?:\d{1,2}|한|두|세|네|다섯|여섯|일곱|여덟|아홉|열|열한|열두) ?시"
+_DAY = rf"(?:(?:다음|이번) ?주 )?{KOREAN_WEEKDAY}|(?:\d+월 ?)?\d+일(?: {KOREAN_WEEKDAY})?|\d+월|{KOREAN_DAYS_AHEAD}"
+_HOUR = (rf"(?:(?:오전|오후|아침|저녁|밤) ?)?(?:\d{{1,2}}|{one_of(KOREAN_COUNTING)}) ?시"
          r"(?: ?\d{1,2}분| ?반)?")
 MOMENT = LazyPattern(rf"(?:{_DAY})(?: (?:{_HOUR}|아침|점심|저녁|오전|오후|밤))?|{_HOUR}")
 
 
-_TITLE = "(?:씨|선생|쌤|주임|대리|과장|차장|부장|팀장|실장|이사|상무|전무|사장|교수|원장|소장)님?"
+_TITLE = f"(?:{'|'.join(KOREAN_TITLES)})님?"
 _LAST_MOMENT = LazyPattern(rf"(?:^| )(?P<m>{MOMENT.pattern})$")
 
 # %% ../../nbs/85_companion/03_korean.ipynb #765f56bf
@@ -31,7 +34,7 @@ _LAST_MOMENT = LazyPattern(rf"(?:^| )(?P<m>{MOMENT.pattern})$")
 def near_names() -> dict[str, str]:
     "Return what people call someone near to them, with the one name that stands for it: `어머니` → `엄마`."
     data = language_data("ko")
-    kin = {name: names[0] for names in data["near"] for name in names}
+    kin = {name: row.korean[0] for row in KIN if row.kind in NEAR for name in row.korean}
     return kin | {f"{side}{space}{name}": side + kin[name] for name in data["kin"] for side in data["kin_sides"] for space in ("", " ")}
 
 
@@ -89,7 +92,7 @@ def particles() -> dict[str, LazyPattern]:
         # a verb alone, whose topic is what it takes: `커피는 안 마셔`
         "object_first": LazyPattern(rf"(?:(?:{data['degree']}) )*(?P<p>(?:[못안] ?(?:먹|마|피)|(?:먹|마[시셔신십]|끊었|별로))[^ ]*)"),
         # someone near without a particle, before what is said: `누나 부산으로`
-        "near_first": LazyPattern(rf"(?:(?:{mine}) )?(?!(?:{data['pets']}) )(?P<s>{near})(?: (?=[^ ])|$)"),
+        "near_first": LazyPattern(rf"(?:(?:{mine}) )?(?!(?:{'|'.join(korean_names('pet'))}) )(?P<s>{near})(?: (?=[^ ])|$)"),
         "booked": LazyPattern(rf"(?:(?P<a>(?:[^ ]+ )?[^ ]*(?:{data['events']})) )?(?P<v>{MOMENT.pattern})(?:에|으로|로)? "
                               rf"(?P<r>(?:[^ ]+(?<!에) )?[^ ]*(?:{data['events']}))?(?:을|를|이|가)? ?"
                               r"(?:했|함|잡[았혔]|있|됐|해 ?[놨뒀])[가-힣]*"),  # a moment for something: `화요일 3시에 치과 예약했어`
@@ -148,19 +151,19 @@ def clauses(sentence: str,  # one sentence
 # %% ../../nbs/85_companion/03_korean.ipynb #4bbb8099
 _WHAT_I = LazyPattern(r"(?:(?:내가|제가) |(?=(?:제일 |가장 )?좋아하는 |최애 ))"
                      r"(?P<r>(?:(?:제일 |가장 |요즘 )?[^ ]+는|최애) [^ ]+?)(?:은|는|이|가) ")  # 내가 제일 좋아하는 색은
-_OWN_PEOPLE = LazyPattern(r"(?:.* )?(?:엄마|어머니|아빠|아버지|누나|언니|형|오빠|동생|여동생|남동생|남편|아내|와이프|부모님|"
-    r"할머니|할아버지|아들|딸|친구|여자친구|남자친구|룸메이트|상사|팀장|팀장님|사장님|강아지|고양이|개|회의|팀|회사|부서)$")
+_OWN_PEOPLE = LazyPattern(rf"(?:.* )?(?:{'|'.join(korean_names(*NEAR, 'acquaintance', 'boss'))}|개|회의|팀|회사|부서)$")
 
 
-_ROLE = LazyPattern(r"(?:.* )?(?:팀장|팀장님|상사|사장|사장님|부장|부장님|담임|담임 선생님|반장|회장|과외 선생님|"
-    r"지도교수|지도교수님|룸메이트|남편|아내|와이프|여자친구|남자친구|매니저|주치의|담당자)")
+_ROLE = LazyPattern(rf"(?:.* )?(?:{'|'.join(korean_names('chief', 'boss', 'flatmate', 'spouse', 'partner'))}|반장|회장|과외 선생님|"
+    r"지도교수|지도교수님|매니저|주치의|담당자)")
 
 
 _ADVERBIAL = ("에서", "에게", "한테", "으로", "에", "을", "를")  # particles that make no topic of a noun
 _NO_PREDICATE = ("좋", "싫", "있", "없", "됐", "되", "아니", "안 ", "못 ")  # predicates about something else than their subject
 
 
-_PERSON_NAMED = LazyPattern(r"(?:[^ ]+ )?(?:딸|아들|동생|여동생|남동생|조카|친구|손녀|손자|직원|강아지|고양이) "
+_PERSON_NAMED = LazyPattern(  # `딸 하은이`
+    rf"(?:[^ ]+ )?(?:{'|'.join(korean_names('child', 'younger sibling', 'grandchild', 'relative', 'acquaintance', 'pet'))}) "
     r"(?P<n>[가-힣]{2,3})이")
 
 
@@ -259,10 +262,10 @@ SURNAMES = (  # of 98 of 100 Koreans
     "김이박최정강조윤장임한오서신권황안송류홍전고문양손배백허유남심노하곽성차주우구민나진지엄채원천방공현함변염여추도소석선설마")
 _PERSON = LazyPattern(rf"(?!선[생수장배]|소[방설장]|마[케술사]|설계|석사)[{SURNAMES}](?:[가-힣]{{2}}(?: ?(?:님|{_TITLE}))?| ?{_TITLE})")
 _ROLE_TO = LazyPattern(rf"(?P<n>{_ROLE.pattern}) (?P<v>{_PERSON.pattern})")
-_AMOUNT = LazyPattern(r"(?:을|를)? (?:하루에? )?(?:\d+|한|두|세|네|다섯|몇) ?(?:잔|병|캔|개|그릇|컵|번|알|쪽)씩?$")  # 커피를 두 잔
+_AMOUNT = LazyPattern(rf"(?:을|를)? (?:하루에? )?(?:\d+|{one_of(KOREAN_COUNTING, 1, 5)}|몇) ?(?:잔|병|캔|개|그릇|컵|번|알|쪽)씩?$")
 _COUNT = SyllablePattern.compile(r"(?:(?:집에|우리 집에|나는|저는|나|저|우리는|우리)(?:는)? )?"
     r"(?P<x>고양이|강아지|개|토끼|닭|햄스터|아이|딸|아들|동생|형제|자매|손주)(?:이|가|는|은)? "
-    r"(?P<n>\d+|한|두|세|네|다섯|여섯|일곱|여덟|아홉|열) ?(?:마리|명)(?:가|이|를|을)? ?"
+    rf"(?P<n>\d+|{one_of(KOREAN_COUNTING, 1, 10)}) ?(?:마리|명)(?:가|이|를|을)? ?"
     r"(?:있|야|이야|예요|이에요|입니다|키우|키워|키운|됐|되었)")
 _NOT_THAT = SyllablePattern.compile(r"(?P<x>[^ ]+?)(?:이|가|은|는)? 아니(?:라|고) ")
 _BUT_THIS = SyllablePattern.compile(r"(?P<x>[^ ]+?)(?:은|는)? 말고 ")  # a value for another only where a noun follows: `28살 말고 29살이야`
@@ -464,7 +467,7 @@ _PAST_STATE = LazyPattern("살았|살던|거주했|지냈|자취했|다녔|근�
 
 _DIED = SyllablePattern(frozenset("죽셨났갔건"), LazyPattern(  # `초코가 어제 죽었어`, `둘 다 무지개다리를 건넜어`; not `배고파 죽겠어`
     r"(?:(?P<b>(?:[가-힣]+ )?(?:둘|두 (?:마리|분|명)) ?다) )?"
-    r"(?:(?:어제|오늘|그제|작년에|지난 ?주에|지난 ?달에|얼마 전에|[가-힣]+요일에|병으로|갑자기|결국) )*"
+    rf"(?:(?:{KOREAN_DAYS_PAST}|오늘|작년에|지난 ?주에|지난 ?달에|얼마 전에|[가-힣]+요일에|병으로|갑자기|결국) )*"
     r"(?:죽었|돌아가셨|(?:세상을|하늘나라로|하늘나라에) (?:떠났|떠나셨|갔|가셨)|무지개 ?다리를? 건넜)[가-힣]*$"))
 _TOPIC_PARTICLE = re.compile("[은는] ")
 
@@ -593,7 +596,7 @@ def asks_of_self(before: str,  # words of a question before its question word or
 def _kin_subjects() -> dict[str, tuple[str, ...]]:
     "The speaker's kin by a name in either language, and how memories may name them: *user's mom* → *user's 엄마*, *user's mother*."
     out: dict[str, list[str]] = {}
-    for korean, *english in language_data("ko")["kin_english"]:
+    for korean, *english in TRANSLATED:
         for name in (korean, *english):
             out.setdefault(f"user's {name}", []).extend([f"user's {korean}", *(f"user's {e}" for e in english)])
     return {name: tuple(dict.fromkeys(subjects)) for name, subjects in out.items()}

@@ -31,6 +31,7 @@ from ..core.clock import Clock
 from ..core.guard import may_overrule
 from ..core.text import split_sentences, tokens
 from ..core.text.normal_form import LazyPattern, text_cache
+from ..core.text.number_words import ENGLISH_NUMBERS, KOREAN_COUNTING, one_of
 from ..search.candidates import LATER
 from ..search.namespace_search import NamespaceSearch
 from ..store.records import RECALLED, Edge, Event, MemoryRecord
@@ -144,9 +145,10 @@ def told_of_another(old: str,  # words of the older memory
         a.people & b.people or _SELF.search(new, own.end() if own else 0))
 
 
-_NUMBER = r"(?:two|three|four|five|six|seven|eight|nine|ten|a couple of|several|\d+)"
+_NUMBER = rf"(?:{one_of(ENGLISH_NUMBERS, 2, 10)}|a couple of|several|\d+)"
 _COUNTER = "(?:마리|명|분|대|개|채|벌|권|켤레|그루|곳|병|알|군데)"
-_COUNTED = LazyPattern(rf"\b{_NUMBER} (?:[\w-]+ ){{0,2}}[\w-]+(?:s|ren|mice|men)\b|(?:두|세|네|다섯|여섯|[2-9]) ?{_COUNTER}|둘|셋", re.I)
+_COUNTED = LazyPattern(
+    rf"\b{_NUMBER} (?:[\w-]+ ){{0,2}}[\w-]+(?:s|ren|mice|men)\b|(?:{one_of(KOREAN_COUNTING, 2, 6)}|[2-9]) ?{_COUNTER}|둘|셋", re.I)
 _ONE_OF_THEM = LazyPattern(rf"\bone of (?:my|our|his|her|their|the|them|those|its)\b|(?:(?:^|[ .])한|\b1) ?{_COUNTER}|하나[가를는]", re.I)
 _LEFT = LazyPattern(r"\b(?:only|just|left|remains?|now have)\b|[가-힣]만(?: |$)|남았|남아", re.I)  # the count that there is now
 _ALL_OF_THEM = LazyPattern(r"\b(?:both|all|everything|neither|either)\b|둘 ?다|모두|전부|(?:^| )다 ", re.I)

@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ..core.text.calendar_words import KOREAN_WEEKDAY, MONTH, WEEKDAY
 from ..core.text.normal_form import LazyPattern, normal_form
 
 # %% ../../nbs/85_companion/01_statement.ipynb #d2e1e2a2
@@ -107,8 +108,11 @@ class RelationPattern:
 @cache
 def language_data(name: str,  # a file of `rlm/data/language` without its suffix
                   ) -> dict[str, Any]:
-    "Return what a data file of a language holds, read once."
-    found: dict[str, Any] = tomllib.loads((DATA / f"{name}.toml").read_text(encoding="utf-8"))
+    "Return what a data file of a language holds, read once; `MONTH` and `WEEKDAY` in it stand for the patterns of `calendar_words`."
+    text = (DATA / f"{name}.toml").read_text(encoding="utf-8")
+    for word, pattern in (("KOREAN_WEEKDAY", KOREAN_WEEKDAY), ("WEEKDAY", WEEKDAY), ("MONTH", MONTH)):
+        text = text.replace(word, pattern)
+    found: dict[str, Any] = tomllib.loads(text)
     return found
 
 

@@ -23,7 +23,11 @@ from .statement import DIED, MOVED, POSSESSION, Statement, language_data, list_m
 from .fact_extraction import ANSWER, COUNTED, MEANT, alike, answered, corrects, text_facts, value_in_place
 from ..core.guard import may_overrule
 from ..core.text import clip, split_sentences
+from ..core.text.calendar_words import KOREAN_DAYS_AHEAD, KOREAN_WEEKDAYS, MONTH, MONTHS, WEEKDAY, WEEKDAYS, month_number
+from ..core.text.kinship import ENGLISH_TITLE, FAMILY, TRANSLATED, english_names, korean_names
 from ..core.text.normal_form import LazyPattern
+from ..core.text.calendar_words import KOREAN_DAYS_AHEAD, KOREAN_WEEKDAYS, MONTH, MONTHS, WEEKDAY, WEEKDAYS, month_number
+from ..core.text.number_words import ENGLISH_NUMBERS, ENGLISH_TENS, KOREAN_COUNTING, KOREAN_NUMBERS, KOREAN_TENS, number_told, one_of
 from ..core.text.romanization import hangul_sounds, latin_sounds, latin_spellings, same_name
 from ..store.records import RECALLED, Edge, Event, MemoryRecord, version_time
 from ..store.sqlite.facts import Fact, FactTable, RejectionTable
@@ -72,14 +76,13 @@ def _endable() -> frozenset[str]:
     return frozenset({*language_data("relations"), *language_data("en")["held"].split(), "go to", "goes to"})
 
 
-_PET = r"(?:dog|cat|puppy|kitten|rabbit|hamster|parrot|bird|fish|turtle|horse|pony|goat|hen|강아지|고양이|개|토끼|햄스터|앵무새|거북이)"
+_PET = f"(?:{'|'.join((*english_names('pet', 'animal'), *korean_names('pet', 'animal')))})"
 _OF_THE_LIVING = LazyPattern(  # what a fact is kept of, since a death ends it: *is my dog*, *is alive*, *needs a walk*
     rf"is (?:alive\b|(?:(?:my|our|an?) (?:[\w-]+ )*|(?:우리|내) ?){_PET}(?: |$))|needs?(?: to)? ", re.I)
 _PRONOUNS = {"he": "she", "she": "he", "it": ""}  # subjects that a store tells, with the pronoun of the other gender
 _OF_EVENTS = frozenset({"time", "place", "price", "is"})  # relations of what is *my flight* today and *the flight* tomorrow
 _SWITCHED = frozenset({"switched to", "changed to"})  # what is left is what the older value has the same noun for
-_KIN = {"she": r"(?:sister|mother|mom|mum|wife|girlfriend|daughter|aunt|niece|grandmother|grandma|granddaughter|fiancée)$",
-        "he": r"(?:brother|father|dad|husband|boyfriend|son|uncle|nephew|grandfather|grandpa|grandson|fiancé)$"}
+_KIN = {pronoun: rf"\b(?:grand|god|step)?(?:{'|'.join(english_names(*FAMILY, pronoun=pronoun))})$" for pronoun in ("she", "he")}
 
 
 def facts_of(record: MemoryRecord,  # a memory, stored or not
@@ -135,7 +138,7 @@ _OF_COMPOUND = frozenset((  # words that make another name of a place's: *Mexico
 _FURTHER_DETAIL = LazyPattern(r" ?,| (?:in|at|on|near|with) |(?: \d[\d.,]*)? ?(?:mg|mcg|ml|iu|inc|ltd|llc|gmbh|corp|co|plc)\b")
 _DISTRICT = LazyPattern(r"(?<=[가-힣]{2})(?:특별시|광역시|[시군구동읍면])(?= |$)")  # `해운대구` is `해운대`
 _BEFORE_PLACE = LazyPattern(r"(?:,| in| near) $")
-_HONORIFIC = LazyPattern(r"^(?:dr|mrs?|ms|prof|professor)\.? (?=\w)|(?<=[가-힣]{2}) ?(?:씨|님|선생님)$")
+_HONORIFIC = LazyPattern(rf"^(?:{ENGLISH_TITLE})\.? (?=\w)|(?<=[가-힣]{{2}}) ?(?:씨|님|선생님)$")
 
 
 @cache
@@ -178,8 +181,7 @@ def _names(value: str, old: Fact) -> bool:
     return in_fewer_words(value, old.value_key) if old.single else same_value(value, old.value_key)
 
 
-_DAY = LazyPattern(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day|\b(?:january|february|march|april|may|june|july|august|september|october|"
-                  r"november|december)\b|\d(?:st|nd|rd|th)\b|tomorrow|요일|\d일|내일|모레")
+_DAY = LazyPattern(rf"\b{WEEKDAY}|\b(?:{MONTH})\b|\d(?:st|nd|rd|th)\b|tomorrow|요일|\d일|{KOREAN_DAYS_AHEAD}")
 _HOUR = LazyPattern(r"\d ?(?:am|pm|o'clock)\b|\d:\d\d|^\d{1,2}$|noon|midnight|[\d한두세네섯곱덟홉열] ?시")
 
 
@@ -727,8 +729,7 @@ def _resumed(new: Fact, old: Fact) -> bool:
 
 _NEAR = 5  # facts among which a bare value is looked for
 _TURNS = 6  # turns before a correction in which the value that it names is looked for
-_WEEKDAYS = {f"{day}요일": name for day, name in zip("월화수목금토일", (
-    "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"), strict=True)}  # a day that a turn names in English
+_WEEKDAYS = {f"{day}요일": name.title() for day, name in zip(KOREAN_WEEKDAYS, WEEKDAYS, strict=True)}  # a day that a turn names in English
 
 
 _THERE_IS = LazyPattern(r"(?:(?:나는|난|저는|전|우리는|우리 ?집에는?|나|저) )?(?P<v>[^?]+?)(?:이|가) ?있(?:어|어요|다|습니다|음)[.!]*")
@@ -768,14 +769,7 @@ def _only(had: Sequence[Fact], record: MemoryRecord) -> Fact | None:
     return last[0] if len({(o.subject_key, o.relation_key) for o in last}) == 1 else None
 
 # %% ../../nbs/85_companion/05_supersession.ipynb #9e9d14a6
-_MONTHS = ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"]
-_MONTH = "|".join(f"{m[:3]}(?:{m[3:]})?" if m[3:] else m for m in _MONTHS)
-_DAYS = ["mon", "tues", "wednes", "thurs", "fri", "satur", "sun"]
-_KOREAN_HOURS = ["한", "두", "세", "네", "다섯", "여섯", "일곱", "여덟", "아홉", "열", "열한", "열두"]
-_UNITS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
-_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
-_KOREAN_TENS = ["스물", "서른", "마흔", "쉰", "예순", "일흔", "여든", "아흔"]
-_KOREAN_UNITS = ["하나", "둘", "셋", "넷", "다섯", "여섯", "일곱", "여덟", "아홉"]
+_MONTH = "|".join(f"{m[:3]}(?:{m[3:]})?" if m[3:] else m for m in MONTHS)
 _DATE_FORMS = tuple(LazyPattern(pattern) for pattern in (
     rf"(?:the )?(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<m>{_MONTH})\b\.?(?:,? (?P<y>\d{{4}}))?",
     rf"(?P<m>{_MONTH})\b\.? (?:the )?(?P<d>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (?P<y>\d{{4}}))?",
@@ -783,8 +777,8 @@ _DATE_FORMS = tuple(LazyPattern(pattern) for pattern in (
 _SLASHED = LazyPattern(r"(?P<a>\d{1,2})[/.](?P<b>\d{1,2})(?:[/.](?P<y>\d{4}))?(?![\d/])")  # the greater number is no month
 _CLOCK_FORMS = tuple(LazyPattern(pattern) for pattern in (
     r"(?P<h>\d{1,2})(?::(?P<m>\d\d))? ?(?P<half>[ap])\.?m\b\.?", r"(?P<h>\d{1,2}):(?P<m>\d\d)", r"(?P<h>\d{1,2}) ?o'clock",
-    rf"(?:(?P<half>오전|오후) ?)?(?P<h>\d{{1,2}}|{'|'.join(reversed(_KOREAN_HOURS))}) ?시(?: ?(?P<m>\d{{1,2}})분| ?(?P<past>반))?"))
-_WEEKDAY = LazyPattern(rf"(?P<en>{'|'.join(_DAYS)})days?\b|(?P<ko>[월화수목금토일])요일")
+    rf"(?:(?P<half>오전|오후) ?)?(?P<h>\d{{1,2}}|{'|'.join(reversed(KOREAN_COUNTING))}) ?시(?: ?(?P<m>\d{{1,2}})분| ?(?P<past>반))?"))
+_WEEKDAY = LazyPattern(rf"(?P<en>{WEEKDAY})s?\b|(?P<ko>[{KOREAN_WEEKDAYS}])요일")
 _FILLER = LazyPattern(r"\b(?:on|at|the|in|of|now)\b|[,.\s]|(?<=\s)에\b")
 _MONEY = LazyPattern(r"(?P<sign>[$€£₩])? ?(?P<n>\d{1,3}(?:[ .,]\d{3})+(?:[.,]\d{1,2})?|\d[\d,]*(?:\.\d+)?) ?"
                     r"(?P<many>만|천|백|k\b|thousand\b)? ?"
@@ -792,9 +786,9 @@ _MONEY = LazyPattern(r"(?P<sign>[$€£₩])? ?(?P<n>\d{1,3}(?:[ .,]\d{3})+(?:[.
                     r"(?P<per> (?:a|per) (?:day|week|month|year))?")
 _THOUSANDS = LazyPattern(r"[ .,](?=\d{3}(?:\D|$))")  # *1,200*, *1.200* and *1 200*, not *1.20*
 _CURRENCIES = {"$": "$", "d": "$", "us": "$", "€": "€", "e": "€", "£": "£", "p": "£", "g": "£", "₩": "₩", "w": "₩", "k": "₩", "원": "₩"}
-_AGE = LazyPattern(rf"(?P<n>\d{{1,3}})(?: years? old| ?살| ?세)?|(?P<tens>{'|'.join(_TENS)})"
-                  rf"(?:[- ](?P<unit>{'|'.join(_UNITS[:9])}))?(?: years? old)?|(?P<ko>{'|'.join(_KOREAN_TENS)}|스무)"
-                  rf"(?P<more>{'|'.join([*_KOREAN_UNITS, *_KOREAN_HOURS[:4]])})? ?(?:살)?")
+_AGE = LazyPattern(rf"(?P<n>\d{{1,3}})(?: years? old| ?살| ?세)?|(?P<tens>{'|'.join(ENGLISH_TENS)})"
+                  rf"(?:[- ](?P<unit>{one_of(ENGLISH_NUMBERS, 1, 9)}))?(?: years? old)?|(?P<ko>{'|'.join(KOREAN_TENS)}|스무)"
+                  rf"(?P<more>{one_of(KOREAN_NUMBERS, 1, 9)}|{one_of(KOREAN_COUNTING, 1, 4)})? ?(?:살)?")
 
 
 def _plain_age(value: str) -> str:
@@ -803,9 +797,8 @@ def _plain_age(value: str) -> str:
         return ""
     if m["n"]:
         return m["n"]
-    tens, more = (_TENS.index(m["tens"]) if m["tens"] else _KOREAN_TENS.index(m["ko"].replace("스무", "스물"))), m["unit"] or m["more"]
-    lists = (_UNITS, _KOREAN_UNITS, _KOREAN_HOURS)
-    return str(20 + 10 * tens + (next(words.index(more) + 1 for words in lists if more in words) if more else 0))
+    tens = ENGLISH_TENS.index(m["tens"]) if m["tens"] else KOREAN_TENS.index(m["ko"].replace("스무", "스물"))
+    return str(20 + 10 * tens + number_told(m["unit"] or m["more"] or ""))
 
 
 def _plain_sum(value: str) -> str:
@@ -824,7 +817,7 @@ def _plain_moment(value: str) -> str:
     parts, rest = list[str](), value
     for form in _DATE_FORMS:
         if m := form.search(rest):
-            month = int(m["m"]) if m["m"].isdigit() else 1 + next(n for n, name in enumerate(_MONTHS) if name.startswith(m["m"][:3]))
+            month = int(m["m"]) if m["m"].isdigit() else month_number(m["m"][:3])
             parts.append(f"{m['y'] or ''}-{month:02}-{int(m['d']):02}")
             rest = f"{rest[:m.start()]} {rest[m.end():]}"
             break
@@ -833,12 +826,12 @@ def _plain_moment(value: str) -> str:
         parts.append(f"{m['y'] or ''}-{month:02}-{day:02}")
         rest = f"{rest[:m.start()]} {rest[m.end():]}"
     if m := _WEEKDAY.search(rest):
-        parts.append(_DAYS[_DAYS.index(m["en"]) if m["en"] else "월화수목금토일".index(m["ko"])])
+        parts.append((m["en"] or WEEKDAYS[KOREAN_WEEKDAYS.index(m["ko"])]).removesuffix("day"))
         rest = f"{rest[:m.start()]} {rest[m.end():]}"
     for form in _CLOCK_FORMS:
         if m := form.search(rest):
             told = m.groupdict()
-            hour = int(h) if (h := m["h"]).isdigit() else 1 + _KOREAN_HOURS.index(h)
+            hour = int(h) if (h := m["h"]).isdigit() else number_told(h)
             half = {"오전": "a", "오후": "p"}.get(told.get("half") or "", told.get("half"))
             hour24 = hour % 12 + 12 * (half == "p") if half else hour
             sure = "" if half or hour > 12 else "?"  # *3:00* may be of the night
@@ -851,9 +844,8 @@ def _plain_moment(value: str) -> str:
 @cache
 def _kin_names() -> dict[str, str]:
     "Kin by each of their names that no others have: *user's mum* → `user's 엄마`; *sister* may be an older or a younger one."
-    rows = language_data("ko")["kin_english"]
-    known = Counter(name for row in rows for name in row)
-    return {f"user's {name}": f"user's {row[0]}" for row in rows for name in row if known[name] == 1}
+    known = Counter(name for row in TRANSLATED for name in row)
+    return {f"user's {name}": f"user's {row[0]}" for row in TRANSLATED for name in row if known[name] == 1}
 
 
 _PLACES = frozenset({"residence", "birthplace"})  # relations whose values are told in more or less detail
@@ -866,7 +858,7 @@ def _other_words() -> dict[str, str]:
 
 
 _USER = LazyPattern(r"^사용자(?:의 (?=.)|$)")
-_TITLES = LazyPattern(r"^(?:herr|frau|mrs?|ms|miss|mx|dr|prof|professor|sir|madame)\b\.? (?=\S)|(?<=[가-힣]) ?[씨님]$|"
+_TITLES = LazyPattern(rf"^(?:herr|frau|miss|mx|sir|madame|{ENGLISH_TITLE})\b\.? (?=\S)|(?<=[가-힣]) ?[씨님]$|"
                       r",? (?:inc|ltd|limited|llc|gmbh|corp|corporation|co|plc|ag)\.?$")  # of people and companies
 
 
@@ -936,7 +928,7 @@ def _same_in_other_words(fact: tuple[str, ...]) -> list[tuple[str, ...]]:
     elif relation in ("time", "birthday"):
         plain = _plain_moment(value)
     elif relation.startswith("number of "):
-        plain = next((str(words.index(value) + 1) for words in (_UNITS, _KOREAN_UNITS, _KOREAN_HOURS) if value in words), "")
+        plain = str(number_told(value) or "")
     else:
         plain = _place_names().get(value, "") if relation in _PLACES else _plain_sum(value)
     who, what = _about(subject, relation)

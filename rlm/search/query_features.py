@@ -22,13 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.text import FUNCTION_WORDS, split_sentences
+from ..core.text.calendar_words import DAYS_NEAR, KOREAN_DAYS_AHEAD, KOREAN_DAYS_PAST, KOREAN_WEEKDAY, MONTHS, WEEKDAYS, month_number
+from ..core.text.kinship import ENGLISH_TITLE, FAMILY, KOREAN_TITLES, english_names, korean_names, names_of
 from ..core.text.normal_form import LazyPattern, compose_hangul, normal_form
+from ..core.text.calendar_words import DAYS_NEAR, KOREAN_DAYS_AHEAD, KOREAN_DAYS_PAST, KOREAN_WEEKDAY, MONTHS, WEEKDAYS, month_number
+from ..core.text.number_words import ENGLISH_NUMBERS, KOREAN_COUNTING, one_of
 from ..core.text.romanization import hangul_names, hangul_sounds, latin_names, latin_sounds, same_name
 
 # %% ../../nbs/30_search/01_query_features.ipynb #68664f25
-_MONTHS = ("january", "february", "march", "april", "may", "june",
-           "july", "august", "september", "october", "november", "december")
-_MONTH = "|".join(f"{m}|{m[:3]}" for m in _MONTHS if m != "may")
+_MONTH = "|".join(f"{m}|{m[:3]}" for m in MONTHS if m != "may")
 _DATED = LazyPattern(rf"\b(?:(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+)?(?P<m>{_MONTH}|may)\b\.?"
                     r"(?:\s+(?P<d2>\d{1,2})(?:st|nd|rd|th)?(?!\d))?(?:,?\s+(?P<y>(?:19|20)\d\d))?", re.I)
 _ISO = LazyPattern(r"\b(?P<y>(?:19|20)\d\d)-(?P<m>\d\d)(?:-(?P<d>\d\d))?\b")
@@ -66,8 +68,7 @@ def dates_in(text: str,                     # question, in English or Korean
         named, day = m["m"].casefold(), _whole(m["d1"] or m["d2"])
         if named == "may" and not (day or m["y"]) and not _BEFORE_MAY.search(text, max(0, m.start() - _BACK), m.start()):
             continue
-        month = next(n for n, name in enumerate(_MONTHS, 1) if name.startswith(named))
-        found.append((m.start(), PartialDate(_whole(m["y"]), month, day)))
+        found.append((m.start(), PartialDate(_whole(m["y"]), month_number(named), day)))
     found += [(m.start(), PartialDate(_whole(m["y"]), int(m["m"]), _whole(m["d"])))
               for p in (_ISO, _KOREAN) for m in p.finditer(text)]
     years = {d.year for _, d in found}
@@ -116,23 +117,23 @@ def asked_types(query: str,  # question, in English or Korean
     return found
 
 
-_TOLD_TIME = {*_MONTHS, *(m[:3] for m in _MONTHS), *_WORDS.findall(
-    "yesterday today tomorrow tonight last next ago since recently monday tuesday wednesday thursday friday saturday sunday week weeks "
-    "weekend month months year years day days morning evening")}
+_TOLD_TIME = {*MONTHS, *(m[:3] for m in MONTHS), *WEEKDAYS, *DAYS_NEAR, *_WORDS.findall(
+    "last next ago since recently week weeks weekend month months year years day days morning evening")}
 _TOLD_TIME_KOREAN = LazyPattern(
-    r"어제|오늘|내일|모레|그제|지난|다음\s?(?:주|달)|이번|작년|올해|내년|[월화수목금토일]요일|\d\s?(?:년|월|일|시|주|개월)|아침|저녁|주말")
-_TOLD_COUNT = {*_WORDS.findall("two three four five six seven eight nine ten eleven twelve twenty thirty half dozen once twice")}
+    rf"{KOREAN_DAYS_PAST}|오늘|{KOREAN_DAYS_AHEAD}|지난|다음\s?(?:주|달)|이번|작년|올해|내년|{KOREAN_WEEKDAY}|"
+    r"\d\s?(?:년|월|일|시|주|개월)|아침|저녁|주말")
+_TOLD_COUNT = {*ENGLISH_NUMBERS[1:], *_WORDS.findall("twenty thirty half dozen once twice")}
 _TOLD_COUNT_KOREAN = LazyPattern(
-    r"(?:[한두세네첫십백천]|다섯|여섯|일곱|여덟|아홉|열|스무)\s?(?:개|명|번|시|분|마리|살|달|주|장|권|잔|병|층|박|킬로|미터|년|원)")
+    rf"(?:{one_of(KOREAN_COUNTING, 1, 10)}|[첫십백천]|스무)\s?(?:개|명|번|시|분|마리|살|달|주|장|권|잔|병|층|박|킬로|미터|년|원)")
 _TOLD_MONEY = {*_WORDS.findall("euro euros dollar dollars pound pounds won usd eur gbp pay pays paid cost costs rent charge fee price "
                                "worth salary quoted bill owe owes")}
 _TOLD_MONEY_KOREAN = LazyPattern(r"[$€£₩]\s?\d|\d\s?(?:[만천]|원)|월급|연봉|월세|비용|요금|가격")
 _TOLD_TELEPHONE = LazyPattern(r"\d{2,4}[- ]\d{3,4}[- ]?\d{2,4}|\d{7}")
 _TOLD_CODE = LazyPattern(r"(?i:(?<![a-z\d])[a-z]{1,12}-?\d)|[*#]\d")  # *bluefish22*, *KE907*
 _TOLD_EMAIL = LazyPattern(r"\w@\w")
-_KIN = {*_WORDS.findall("mother mum mom father dad sister brother wife husband partner son daughter aunt uncle cousin niece nephew "
-                        "grandma grandmother grandfather grandpa grandson granddaughter neighbour neighbor boss "
-                        "colleague friend landlord landlady")}
+_KIN = {*english_names(*FAMILY, "landlord", "boss", "acquaintance")} - {*_WORDS.findall(  # ranking is measured without these
+    "mam ma papa pa parents gran nan granny grandad granddad boyfriend girlfriend child kid baby toddler twin boy girl auntie manager "
+    "assistant")}
 _TOLD_PERSON_KOREAN = LazyPattern(
     r"[가-힣](?:한테|에게|이?랑 )|[가-힣]{2}이(?:[가는를]|네)|이름[은이]|"
     r"[가-힣]{2,3}\s?(?:씨|선생님|쌤|교수|박사|원장|과장|부장|대리|주임|팀장|이?라[고는])|"
@@ -317,16 +318,14 @@ _ASKS_WHAT_KOREAN = (r"(?:이|가|은|는|를|을|도|만)?\s*(?:뭐|뭔|뭘|무
 _OWNER = (r"(?:(?P<of>my|[\w-]+(?=['’]s))(?:['’]s)? )?\b(?P<whose>my|[\w-]+(?=['’]s)|^[\w-]+)(?:['’]s)? "
           r"(?:(?:new|old|current|own|home|work) )?(?:{0})\b")
 _OWNER_KOREAN = r"(?:(?P<of>[가-힣]+?|[a-z]+)(?:이|의|네)? )?(?P<whose>[가-힣]+?|\b[a-z]+)(?:의|이|네)?\s?(?:{0})"
-_OWNER_AFTER = r"\b(?:{0}) (?:of|for) (?:(?:dr|mr|mrs|ms|prof|professor)\.? )?(?P<of>my )?(?P<whose>[\w-]+)"
+_OWNER_AFTER = rf"\b(?:{{0}}) (?:of|for) (?:(?:{ENGLISH_TITLE})\.? )?(?P<of>my )?(?P<whose>[\w-]+)"
 _PEOPLE = {who: n for n, every in enumerate((  # who is asked about → group
-    "my 내 제 나 저", "mother mum mom mam 엄마 어머니 어머님 장모 장모님 시어머니", "sister 언니 누나", "brother 오빠 형",
-    "father dad papa 아빠 아버지 아버님 장인 장인어른 시아버지", "동생 여동생 남동생", "wife 아내 와이프", "husband 남편 신랑", "son 아들",
-    "daughter 딸", "aunt 이모 고모", "uncle 삼촌", "boss manager", "landlord landlady 집주인", "neighbour neighbor 옆집",
-    "grandmother grandma gran nan 할머니", "grandfather grandpa 할아버지", "cousin 사촌", "flatmate roommate housemate 룸메이트 룸메",
-    "girlfriend 여자친구", "boyfriend 남자친구")) for who in every.split()}
+    ("my", "내", "제", "나", "저"), korean_names("younger sibling"), *(names_of(*names.split()) for names in (
+        "mother mam mother-in-law", "언니 누나", "오빠 형", "father papa father-in-law", "wife", "husband", "son", "daughter",
+        "aunt auntie", "uncle", "boss", "landlord landlady", "neighbour", "grandmother gran 외할머니", "grandfather grandad 외할아버지",
+        "cousin", "flatmate housemate", "girlfriend", "boyfriend")))) for who in every}
 _NOT_OWNERS = frozenset({"what", "who", "where", "when", "how", "that", "it", "here", "there", "let", "she", "he"})  # before *'s* for *is*
-_TITLES = frozenset(title + end for title in ("씨", "선생", "쌤", "박사", "교수", "사장", "부장", "과장", "팀장", "원장", "대리", "")
-                    for end in ("", "님")) - {""}
+_TITLES = frozenset(title + end for title in (*KOREAN_TITLES, "") for end in ("", "님")) - {""}
 _DOCUMENTS = {noun: n for n, every in enumerate((  # what a number is of → group
     "passport 여권", "licence license 면허", "registration plate 차량", "membership 회원", "policy insurance 보험", "social 주민 주민등록",
     "booking reservation confirmation 예약 접수", "serial 일련", "tracking invoice 송장 운송장", "id 사번", "order 주문",
@@ -518,7 +517,7 @@ def dominant_script(text: str,  # question, or text of a memory
 
 # %% ../../nbs/30_search/01_query_features.ipynb #6970058b
 FEW_NAMES = 64  # parts of names, up to which testing each in turn is faster than splitting the question into words
-_HINTS = LazyPattern("|".join(dict.fromkeys(m[:3] for m in _MONTHS)) + "|19|20|월|"  # every text with a date has one
+_HINTS = LazyPattern("|".join(dict.fromkeys(m[:3] for m in MONTHS)) + "|19|20|월|"  # every text with a date has one
                     "now|these d|current|at the mom|present|still|any ?more|latest|newest|today|요[즘새]|지금|현재|이제|최근|아직|"
                     "used to|before|back then|original|at first|initial|former|previous| old |예전|옛날|원래|이전|전에|처음|"
                     "기 ?전|시절|던 ")

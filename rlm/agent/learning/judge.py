@@ -25,6 +25,7 @@ from ..ontology.graph import OWL, RDFS, SKOS, TripleStore, is_iri, local_name
 from ..tracing.trajectory import Step, Trajectory, bounded, safe_trajectory
 from ...core.errors import InvalidInput, suggest
 from ...core.text import normalise, tokens
+from ...core.text.number_words import ENGLISH_NUMBERS, KOREAN_COUNTING, KOREAN_NUMBERS
 
 # %% ../../../nbs/80_learning/13_judge.ipynb #646fbe60
 _ADMITS = re.compile(
@@ -62,10 +63,8 @@ _PARTED = re.compile(r"[,;\n]+|\s>\s|\b(?:and|및|그리고)\b|(?<=[!-~])(?:와|
 _TERM = re.compile(r"https?://[^\s<>\"'`]+|(?<![\w:/#.])(?:[A-Za-z][\w.-]*)?:[^\W\d][\w-]*")
 
 # %% ../../../nbs/80_learning/13_judge.ipynb #a8cef043
-_ENGLISH = {"zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
-            "eleven": 11, "twelve": 12}
-_KOREAN = {"하나": 1, "한": 1, "둘": 2, "두": 2, "셋": 3, "세": 3, "넷": 4, "네": 4, "다섯": 5, "여섯": 6, "일곱": 7, "여덟": 8, "아홉": 9,
-           "열": 10, "열하나": 11, "열한": 11, "열둘": 12, "열두": 12}
+_ENGLISH = {"zero": 0, **{word: n for n, word in enumerate(ENGLISH_NUMBERS, 1)}}
+_KOREAN = {word: n for words in (KOREAN_NUMBERS, KOREAN_COUNTING) for n, word in enumerate(words, 1)}
 _WRITTEN = re.compile(r"\W*(?:(?:there (?:is|are)|it (?:is|has)|they are|the (?:answer|number|total) is|exactly|only|just)[\s:]+)*"
                       rf"({'|'.join(_ENGLISH)})(?![\w-])(?<!\bone)(?!\s+(?:and a|of|hundred|thousand|million|dozen|times|percent)\b)"
                       rf"(?:\s+(?:or|to|and)\s+({'|'.join(_ENGLISH)})\b)?")

@@ -17,6 +17,7 @@ from itertools import combinations, pairwise
 from typing import Literal
 
 from ...core.text import FUNCTION_WORDS, tokens
+from ...core.text.number_words import ENGLISH_NUMBERS, one_of
 
 # %% ../../../nbs/80_learning/03_questions.ipynb #151ed946
 _CONTRACTED = ("what", "who", "where", "how", "that", "there", "it", "here", "which")
@@ -311,8 +312,8 @@ _GUARDS = {
                r"|\b(?:more|less) (?!general|specific|precise|abstract|concrete|direct|immediate|\w*sub|\w*super)\w+ than\b"
                r"|\bas \w+ as\b(?! possible)"
                r"|보다 (?:더 )?(?!더|한 ?단계|일반|구체|상위|하위|위|아래|넓|좁|특수|세부|많|적|직접|포괄)\S",
-    "few": r"\b(?:top|first|last|any|these|those) (?:two|three|four|five|six|seven|eight|nine|ten|\d+)\b"
-           r"|^\W*(?:please )?(?:name|list|give|show|find|tell)(?: me)? (?:two|three|four|five|six|seven|eight|nine|ten|\d+)\b"
+    "few": rf"\b(?:top|first|last|any|these|those) (?:{one_of(ENGLISH_NUMBERS, 2, 10)}|\d+)\b"
+           rf"|^\W*(?:please )?(?:name|list|give|show|find|tell)(?: me)? (?:{one_of(ENGLISH_NUMBERS, 2, 10)}|\d+)\b"
            r"|\b(?:optional|last|latest|newest|oldest|longest|shortest)\b|선택 ?사항|마지막",
     "measure": r"\bhow (?:deep|tall|heavy|long|old|fast|wide|hot|strong|thick|expensive|accurate)\b"
                r"(?!.*(?:hierarch|tree|root|level|taxonom|below))",
