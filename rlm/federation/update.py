@@ -35,7 +35,7 @@ _PARAMETERS = ("first", "first_bias", "second", "second_bias")
 
 @dataclass(frozen=True)
 class FeedbackExample:
-    "A decision that was rewarded, without the words it was about. It stays on the machine."
+    "Holds a decision and its reward, without the words it was about. It stays on the machine."
 
     state: tuple[float, ...]  # state of a turn, made by `features`
     action: str  # one of `ACTIONS`
@@ -102,7 +102,7 @@ _NAME = re.compile(r"[a-z0-9-]{1,64}")
 
 @dataclass(frozen=True)
 class PolicyUpdate:
-    "What one peer sends: a clipped and noisy model of its feedback, and where it comes from."
+    "Holds the update that a peer sends: a clipped and noisy model of its feedback, with sender and sequence."
 
     federation: str  # name that all peers agreed on
     sender: str  # Ed25519 public key, 64 hexadecimal characters
@@ -147,7 +147,7 @@ def _check_update(update: PolicyUpdate,  # an update before it is sent, or after
 
 def encode_update(update: PolicyUpdate,  # update of this peer
                   ) -> bytes:            # canonical JSON, UTF-8
-    "Return the one spelling of an update. Raises `InvalidInput` for one that a peer would refuse."
+    "Return an update as canonical JSON. Raises `InvalidInput` for one that a peer would refuse."
     _check_update(update)
     return canonical_json(asdict(update)).encode()
 
@@ -200,19 +200,19 @@ def epsilon(multipliers: Sequence[float],  # noise of each round, in units of th
 # %% ../../nbs/87_federation/01_update.ipynb #74e54561
 @dataclass(frozen=True)
 class PrivacyRound:
-    "What one more round costs."
+    "Holds the privacy cost of one more round."
 
     round: int  # from 1
     epsilon: float  # ε of all rounds up to this one
     delta: float  # probability with which it does not hold
-    budget: float  # ε at which sending stops
+    budget: float  # ε at which publishing stops
 
     def __str__(self) -> str:
         return f"round {self.round}: ε {self.epsilon:.3f} of {self.budget:g}, δ {self.delta:g}, for one receiving peer"
 
 
 class PrivacyBudget:
-    "Counts what was sent, and refuses the round that would leak more than a budget."
+    "Counts the rounds that were sent, and refuses a round beyond the budget of ε."
 
     def __init__(self,
                  budget: float = 1.0,               # ε of all rounds at most

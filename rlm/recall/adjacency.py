@@ -55,7 +55,7 @@ class Adjacency:
 
     @property
     def changes(self) -> int:
-        "Return about how many rows have changed since the arrays were made."
+        "Estimate the number of rows changed since the arrays were made."
         return len(self.overlay) + len(self.patches)
 
     def stored_row(self,
@@ -224,7 +224,7 @@ def calibrated_similarity(cosines: Any,     # cosines of centred vectors, in [-1
 # %% ../../nbs/40_recall/01_adjacency.ipynb #270d14d5
 def passes_threshold(found: Links,          # candidates
                      weights: LinkWeights,  # θ and the floor
-                     least: float | None = None,  # another threshold than θ
+                     least: float | None = None,  # threshold in place of θ
                      ) -> NDArray[np.bool_]:
     "Tell which links weigh enough to be kept."
     threshold = np.where(found.bits & (TIME | TAG), min(weights.floor, weights.theta), weights.theta if least is None else least)
@@ -265,7 +265,7 @@ def add_links(store: SQLStorage,       # the store, inside a transaction
               new: Links,            # candidates from it
               weights: LinkWeights,  # thresholds and the limit
               at: datetime,          # recorded time
-              least: float | None = None,  # another threshold than θ
+              least: float | None = None,  # threshold in place of θ
               ) -> tuple[int, int]:  # links that are stored; those of them that were not there before
     "Link a memory with others, and keep every row within its limit: weaker links are dropped in exchange."
     fit = new.only(passes_threshold(new, weights, least))

@@ -173,7 +173,7 @@ class _TopicSpace:
 # %% ../../nbs/40_recall/06_anchors.ipynb #f935f1fc
 @dataclass(frozen=True, slots=True)
 class AnchorChoice:
-    "Say which anchor is used, and why."
+    "Hold the anchor that was chosen for a question, and its novelty."
 
     slot: str  # A, B or C
     novelty: float  # 1 − the cosine with its topic, in [0, 2]; 1 when there is nothing to compare
@@ -253,7 +253,7 @@ class SearchProfile:
 
     hop_budget: int  # links
     explore: float  # share of searches that look one link farther
-    farther: bool  # True: the next one does
+    farther: bool  # whether the next search does
     forced: bool  # True: it has failed so often that its neighbourhood is not walked
 
     def __getitem__(self,

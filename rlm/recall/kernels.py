@@ -159,7 +159,7 @@ FIRST, COUNT, VECTORS = range(3)
 WHOLE = "i4 i4 f4"  # types of all vectors, while they are few: first row and number of rows of each document; the vectors
 AXIS, MIDDLE, CODES, FIGURES = range(4)
 MODEL = "f4 f4 i1 f8"  # arrays that questions are measured against: see `MEASURE_QUERY`
-DOCUMENTS, WANTED, TIE, WORD, DEVIATION, EVIDENCE, FOREIGN, CHANCE, ASKED, SURE, DEPTH, LEAST, MARGIN = range(13)  # told of a question
+DOCUMENTS, WANTED, TIE, WORD, DEVIATION, EVIDENCE, FOREIGN, CHANCE, ASKED, SURE, DEPTH, LEAST, MARGIN = range(13)  # figures of a question
 CANDIDATES = 50  # memories that hold the words of a question best, besides those of a neighbourhood
 
 

@@ -27,7 +27,7 @@ from ..store.records import Event, read_count, read_label
 # %% ../../nbs/50_rules/13_conflicts.ipynb #3ecd8e26
 @dataclass(frozen=True, slots=True)
 class ConflictEdge:
-    "Names rules that contradict each other, or one that contradicts the facts."
+    "Holds the ids of rules that contradict each other, or of one that contradicts the facts."
 
     rules: tuple[str, ...]  # ids, ascending
     reason: str  # subject of the contradiction
@@ -302,7 +302,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # %% ../../nbs/50_rules/13_conflicts.ipynb #7dd669c5
-VERDICTS = ("right", "wrong", "unknown")  # what a judge says of a decision; unknown: it was not judged, or could not be told
+VERDICTS = ("right", "wrong", "unknown")  # verdicts on a decision; unknown: not judged, or not decidable
 
 
 @dataclass(frozen=True, slots=True)

@@ -230,7 +230,7 @@ def hold_verdict(rule: Rule,               # a rule that has just failed
     return PromotionVerdict("held", f"{rule.fail} failures in total, the last just now: too many")
 
 # %% ../../nbs/50_rules/07_lifecycle.ipynb #0028bca9
-HeldCallback = Callable[[Rule, str], object]  # takes the rule as it is now, and why it is held
+HeldCallback = Callable[[Rule, str], object]  # called with the rule as it is now, and the reason why it is held
 WEBHOOK_TIMEOUT_S = 5.0  # how long an address may take to answer
 _callbacks: "WeakKeyDictionary[SQLStorage, list[tuple[str, HeldCallback]]]" = WeakKeyDictionary()  # callbacks of each open store
 

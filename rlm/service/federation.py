@@ -38,7 +38,7 @@ STRANGERS = 10  # times a peer's rate that one address may send in all: several 
 
 def http_send(timeout: float,  # seconds for connecting, and for each read
               ) -> Send:
-    "Return what brings a request to an address over HTTP. It raises `StoreError` without an answer, `InvalidInput` for a refusal."
+    "Return a function that sends a request over HTTP. It raises `StoreError` without an answer, `InvalidInput` for a refusal."
     def send(url: str, body: bytes, signature: str) -> tuple[bytes, str]:
         parts = urlsplit(url)
         connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
@@ -69,10 +69,10 @@ def _reason(data: bytes) -> str:
 
 
 class GossipServer:
-    "Listens for a node, in threads of its own, from `start` to `stop`."
+    "Serves a node over HTTP in threads of its own, from `start` to `stop`."
 
     def __init__(self,
-                 node: GossipNode,  # answers the messages; its configuration says where to listen
+                 node: GossipNode,  # node that answers the messages; its configuration says where to listen
                  ) -> None:
         self.node = node
         rate = node.config.requests_per_minute / 60
@@ -87,11 +87,11 @@ class GossipServer:
 
     @property
     def port(self) -> int:
-        "Port that is listened on."
+        "Return the port that is listened on."
         return int(self._server.server_address[1])
 
     def start(self) -> None:
-        "Begin to answer, in the background."
+        "Start answering, in the background."
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, name="gossip", daemon=True).start()
 
     def stop(self) -> None:
@@ -104,7 +104,7 @@ class GossipServer:
                path: str,       # path of the request
                length: str,     # header Content-Length
                ) -> tuple[int, str]:  # status and reason; 200: the body may be read
-        "Judge a request before its body is read."
+        "Check a request before its body is read."
         with self._limits:
             wait = self._addresses.wait(address)
         if wait:
@@ -309,7 +309,7 @@ def running_node(folder: FederationFolder,  # the peer's files
 def status_of(folder: FederationFolder,  # the peer's files
               companion: Companion,      # companion of the same namespace
               ) -> dict[str, Any]:
-    "Return what is known of a peer and of its peers, for people and for JSON."
+    "Return the status of a peer and of its peers, for people and for JSON."
     node = running_node(folder, companion)
     peers = [{"key": k, "url": p.url, "updates": len(p.values), "sequence": p.sequence, "reputation": node.reputation.of(k)}
              for k, p in sorted(node.peers.items())]

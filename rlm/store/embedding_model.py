@@ -45,12 +45,12 @@ QUESTION_SHARE = 0.6  # share taken away; .5 to .9 do about as well in stores of
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibration:
-    "Where a model's vectors lie: what all of them share, and which cosine is near. Cosines are of centred vectors, in [-1, 1]."
+    "Holds the mean of a model's vectors and the cosines that count as near. Cosines are of centred vectors, in [-1, 1]."
 
     mean: Vectors  # mean of passages about anything; subtracted before vectors are compared
     axis: Vectors  # direction from English to Korean, of length 1; removed, so that texts are near by what they say
-    related: float  # one in a thousand unrelated pairs lies above
-    same: float  # half of the pairs that mean the same lie above
+    related: float  # cosine above which one in a thousand unrelated pairs lies
+    same: float  # cosine above which half of the pairs of the same meaning lie
     questions: Vectors | None = None  # (2, dim) means of English and of Korean questions; None: not measured
 
     def to_json(self) -> str:
@@ -71,20 +71,20 @@ class Calibration:
     def centre(self,
                vectors: npt.ArrayLike,  # vectors as the model made them
                ) -> Vectors:
-        "Return vectors without what all share and without their language, scaled to length 1: their products are cosines."
+        "Return vectors minus mean and language direction, scaled to length 1, so that their products are cosines."
         return unit(self.level(np.asarray(vectors, np.float32) - self.mean))
 
     def level(self,
               vectors: npt.ArrayLike,  # vectors as the model made them
               ) -> Vectors:
-        "Return vectors without their language only: for an index that subtracts a mean itself, which is then `level(mean)`."
+        "Return vectors minus the language direction only, for an index that subtracts the mean `level(mean)` itself."
         rows = np.asarray(vectors, np.float32)
         return np.asarray(rows - (rows @ self.axis)[..., None] * self.axis, np.float32)
 
     def question(self,
                  vector: Vectors,  # vector of a question, as the model made it
                  ) -> Vectors:     # (dim,) on the same scale
-        "Return the vector of a question without a share of what questions of its language have in common; of a statement it takes little."
+        "Return the vector of a question minus a share of the mean of questions in its language; a statement hardly changes."
         if self.questions is None:
             return vector
         own, apart = vector - self.mean, self.questions - self.mean
@@ -98,11 +98,11 @@ class Calibration:
 # %% ../../nbs/20_store/17_embedding_model.ipynb #9334aecc
 @dataclass(frozen=True, slots=True, eq=False)
 class EmbeddingModelInfo:
-    "The model that a store's vectors are of: its name, their size, and where they lie."
+    "Identifies the model of a store's vectors: name, dimension and calibration."
 
     model: str  # name, such as 'multilingual-e5-small-q4'
-    dim: int  # numbers in a vector
-    calibration: Calibration  # place and spread of its vectors
+    dim: int  # dimension of its vectors
+    calibration: Calibration  # mean of its vectors and the cosines that count as near
 
     def matches(self,
                 other: "EmbeddingModelInfo",  # another model
@@ -117,7 +117,7 @@ class EmbeddingModelInfo:
 def model_mismatch(path: str,    # the store, for the message
                    stored: str,  # name of the model whose vectors it has
                    used: str,    # name of the model in use
-                   sizes: tuple[int, int] | None = None,  # numbers in a vector of the store and of the model, where that is the difference
+                   sizes: tuple[int, int] | None = None,  # dimensions of the store's and of the model's vectors, where these differ
                    ) -> ModelMismatch:
     "Return the error for vectors of two models, with the remedies."
     has, gives = (f" ({n} numbers)" for n in sizes) if sizes else ("", "")

@@ -59,7 +59,7 @@ def rendezvous(namespace: str,            # a partition
 
 @dataclass(frozen=True, slots=True)
 class ClusterInstance:
-    "Describes one instance of a cluster."
+    "Identifies one instance of a cluster."
 
     name: str  # its name
     address: str  # its address, without user and password: these are the caller's
@@ -69,7 +69,7 @@ class ClusterInstance:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    "Holds which instances a cluster has, and where namespaces are that are not where hashing puts them."
+    "Lists the instances of a cluster, and the namespaces that are elsewhere than hashing puts them."
 
     version: int  # raised by each change
     instances: tuple[ClusterInstance, ...]  # by number
@@ -141,7 +141,7 @@ def read_catalogue(connection: "Connection[Any]",  # connection to a database wi
 
 @dataclass(frozen=True, slots=True)
 class ClusterPlace:
-    "Tells where a namespace is, as one instance knows it."
+    "Says which instance holds a namespace, as one instance knows it."
 
     here: str  # name of the instance that was asked
     name: str  # name of the one that holds the namespace
@@ -350,7 +350,7 @@ def add_instance(url: str,      # address of an instance of the cluster
 
 @dataclass(frozen=True, slots=True)
 class NamespaceMove:
-    "Tells of a namespace that was moved."
+    "Reports the move of a namespace."
 
     namespace: str  # the partition
     source: str  # name of the instance that it left
@@ -508,7 +508,7 @@ def _finish(namespace: str, target: ClusterInstance, url: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class InstanceStatus:
-    "Tells how an instance is."
+    "Reports the state of an instance."
 
     name: str  # its name
     address: str  # its address

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _QUIET = logging.NullHandler()  # one, however many pools are opened
 CONNECTIONS = 16  # connections of one process, at most
-CONNECT_SECONDS = 10  # patience for a server that does not answer
+CONNECT_SECONDS = 10  # seconds to wait for a server that does not answer
 MOST_LOOKED = 1000  # namespaces of which it is known when they were last asked about
 LOOK_S = 1.0  # seconds after which a reader asks again whether its namespace went to another instance
 BATCH = 200  # statements that are sent at once
@@ -53,7 +53,7 @@ _PLAIN_INSERT = re.compile(r"(?s)(INSERT INTO [^%]+ VALUES )(\((?:%s(?:, )?)+\))
 
 
 class ThreadState:
-    "What one thread is doing with a store: its connection while it is in a transaction or snapshot."
+    "Holds the state of one thread: its connection while it is in a transaction or snapshot, and statements not sent yet."
 
     _next = 0
 
@@ -88,7 +88,7 @@ class PreparedStatements:
     def written(self,
                 cursor: Any,     # a cursor of the connection
                 statement: str,  # a statement as psycopg takes it
-                values: Sequence[Any] | Mapping[str, Any],  # for its placeholders
+                values: Sequence[Any] | Mapping[str, Any],  # values of its placeholders
                 ) -> str:
         "Return a statement with its values written in, or what executes it with these."
         if (said := self.said.get(statement)) is None:
@@ -121,7 +121,7 @@ class ServerConnections:
     "The pool of one process, what its threads are doing, and which namespace each connection may see. Databases of one store share it."
 
     def __init__(self,
-                 new_pool: "Callable[[], Pool]",  # opens a pool
+                 new_pool: "Callable[[], Pool]",  # function that opens a pool
                  ) -> None:
         self.new_pool, self.pool, self.closed = new_pool, new_pool(), False
         self.local, self.pid = threading.local(), os.getpid()
@@ -130,7 +130,7 @@ class ServerConnections:
         self.prepared: WeakKeyDictionary[Connection[Any], PreparedStatements] = WeakKeyDictionary()
 
     def state(self) -> ThreadState | None:
-        "Return what this thread is doing, if it has done anything yet."
+        "Return the state of this thread; None if it has none yet."
         if self.pid != os.getpid():  # a forked child must not use its parent's connections
             self.local, self.pid, self.pool = threading.local(), os.getpid(), self.new_pool()
         return getattr(self.local, "state", None)
@@ -350,7 +350,7 @@ class StatementPipeline:
              namespace: str | None,  # the partition that is seen; None: the whole store
              cursor: Any,            # a cursor of a connection
              statement: str,         # statements
-             values: Sequence[Any] | Mapping[str, Any] | None = None,  # for their placeholders; None: they have none
+             values: Sequence[Any] | Mapping[str, Any] | None = None,  # values of their placeholders; None: they have none
              ) -> None:
         "Run a statement on a connection that sees this database's namespace; the settings go along when it saw another one."
         scopes, connection = self.server.scopes, cursor.connection
@@ -495,7 +495,7 @@ class PostgresDatabase:
         return self.current().active
 
     def current(self) -> ThreadState:
-        "Return what this thread is doing. Raises `StoreError` after `close`."
+        "Return the state of this thread. Raises `StoreError` after `close`."
         state = self._server.state()
         if self.closed and (state is None or not state.active):
             raise StoreError(f"The store {self.path!r} is closed.", "Open it again.")
@@ -520,7 +520,7 @@ class PostgresDatabase:
 
     def query(self,
               sql: str,                                        # one statement, as the tables write it
-              values: Sequence[Any] | Mapping[str, Any] = (),  # for its placeholders
+              values: Sequence[Any] | Mapping[str, Any] = (),  # values of its placeholders
               ) -> list[tuple[Any, ...]]:
         "Run one statement and return its rows. Raises `StoreError`."
         state = self.current()
@@ -558,7 +558,7 @@ class PostgresDatabase:
 
     def iterate(self,
                 sql: str,                                        # one statement, as the tables write it
-                values: Sequence[Any] | Mapping[str, Any] = (),  # for its placeholders
+                values: Sequence[Any] | Mapping[str, Any] = (),  # values of its placeholders
                 ) -> Iterator[tuple[Any, ...]]:
         "Run one statement and yield its rows. Raises `StoreError`."
         yield from self.query(sql, values)

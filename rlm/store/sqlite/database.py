@@ -31,7 +31,7 @@ _HEADER = b"SQLite format 3\0"
 
 def inspect_file(path: str,  # path of a file that is there
                  ) -> None:
-    "Refuse a path that can't be a store, before SQLite sees it."
+    "Raise an error for a path that can't be a store, before SQLite opens it."
     file = Path(path)
     if file.is_dir():
         raise StoreForeign(f"The path {path!r} is a folder.", "Give the path of a file in it, for example memory.db.")
@@ -45,9 +45,9 @@ def inspect_file(path: str,  # path of a file that is there
 
 def read_version(connection: sqlite3.Connection,  # connection to the file
                  path: str,                       # path of the file, for messages
-                 newest: int,                     # the schema this program knows
-                 ) -> int:                        # the schema of the file; 0 for an empty one
-    "Whose file this is. Raises `StoreForeign` for another program's and `StoreNewer` for a later rlm's."
+                 newest: int,                     # newest schema version of this program
+                 ) -> int:                        # schema version; 0 for an empty file
+    "Return the schema version of a file. Raises `StoreForeign` for another program's file, `StoreNewer` for a later rlm's."
     version, owner = (int(connection.execute(f"PRAGMA {p}").fetchone()[0]) for p in ("user_version", "application_id"))
     tables = [str(r[0]) for r in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' LIMIT 4")]
     if owner != APPLICATION_ID and (tables or version or owner):
@@ -108,14 +108,14 @@ def _schema_columns() -> Mapping[str, frozenset[str]]:
 
 def lacking_columns(ask: Callable[[str], Iterable[Sequence[Any]]],  # returns the rows of a statement
                     ) -> list[str]:                                 # a sentence for each table
-    "Return what the tables of a store lack of the present schema, such as a store that was made between two versions."
+    "Return the columns of the present schema that a store lacks, such as one made between two versions."
     found = {table: wanted - {str(c) for _, c, *_ in ask(f"PRAGMA table_info({table})")} for table, wanted in _schema_columns().items()}
     return [f"The table {table} lacks {', '.join(sorted(gone))}." for table, gone in found.items() if gone]
 
 
 def prepare(connection: sqlite3.Connection,     # for writing
             path: str,                          # path of the store
-            migrations: tuple[Migration, ...],  # all there are, in order
+            migrations: tuple[Migration, ...],  # migrations, in order
             busy_timeout_s: float,              # seconds to wait for another process that makes the same store
             ) -> None:
     "Make the tables of a new store, or bring an older one up to date after backing it up."
@@ -169,7 +169,7 @@ def access_mode(path: str,        # path of the store, links followed
 # %% ../../../nbs/20_store/06_database.ipynb #1df70b12
 def file_identity(path: str,  # path of a store
                   ) -> tuple[int, int] | None:  # device and inode; None: there is no file, as for a store in memory
-    "Return which file a path leads to."
+    "Return the identity of the file behind a path."
     try:
         found = os.stat(path)
     except OSError:
@@ -179,7 +179,7 @@ def file_identity(path: str,  # path of a store
 
 def require_current_schema(connection: sqlite3.Connection,  # connection to the file, for reading
                            path: str,                       # path of the store
-                           newest: int,                     # the schema this program knows
+                           newest: int,                     # newest schema version of this program
                            ) -> None:
     "Refuse to read a store that would have to be made or migrated first."
     if (version := read_version(connection, path, newest)) < newest:
@@ -279,7 +279,7 @@ class SQLiteDatabase:
 
     def query(self,
               sql: str,                                        # one statement
-              values: Sequence[Any] | Mapping[str, Any] = (),  # for its placeholders
+              values: Sequence[Any] | Mapping[str, Any] = (),  # values of its placeholders
               ) -> list[tuple[Any, ...]]:
         "Run one statement and return its rows. Raises `StoreError`."
         try:
@@ -290,7 +290,7 @@ class SQLiteDatabase:
 
     def iterate(self,
                 sql: str,                                        # one statement
-                values: Sequence[Any] | Mapping[str, Any] = (),  # for its placeholders
+                values: Sequence[Any] | Mapping[str, Any] = (),  # values of its placeholders
                 ) -> Iterator[tuple[Any, ...]]:
         "Run one statement and yield its rows as they are read. Raises `StoreError`."
         try:
@@ -460,7 +460,7 @@ def backup(db: SQLiteDatabase,           # a live store
 
 def examine(source: Path,  # a backup
             ) -> None:
-    "Refuse a backup that is missing, no store, too new, or damaged."
+    "Raise an error for a backup that is missing, no store, too new, or damaged."
     source = read_path(source)
     try:
         inspect_file(str(source))

@@ -33,7 +33,7 @@ from .memories import MemoryTable, namespace_tables
 def scrub(db: Database,                   # the store, outside of any transaction
           patience: float | None = None,  # seconds to wait for other processes; None: the busy timeout
           ) -> None:
-    "Leave no freed byte behind: merge the index, rewrite the file, empty the log. Raises `StoreBusy`."
+    "Remove all freed bytes: merge the index, rewrite the file, empty the log. Raises `StoreBusy`."
     with db.transaction(patience):
         merge_index(db)
     db.query("VACUUM")
@@ -45,7 +45,7 @@ def scrub(db: Database,                   # the store, outside of any transactio
         time.sleep(0.05)
 
 
-GONE = "(erased)"  # what a text becomes that can't be missing
+GONE = "(erased)"  # replacement of a text whose column can't be empty
 
 
 def _forget_recalls(db: Database, memories: tuple[str, str]) -> None:
@@ -80,7 +80,7 @@ def erase_rows(db: Database,               # inside a transaction
     return len(gone)
 
 # %% ../../../nbs/20_store/15_erasure.ipynb #d3fdc9b7
-ERASED = '{"erased":true}'  # what an artifact becomes
+ERASED = '{"erased":true}'  # replacement of an artifact
 
 
 def _runs_of(db: Database, records: Sequence[MemoryRecord], namespace: str) -> tuple[list[str], list[str]]:
@@ -154,7 +154,7 @@ FillFile = Callable[[BinaryIO], None]  # writes the contents of a file into it
 
 
 class DerivedFiles:
-    "The files beside a store that are made from it and can be made again, such as saved indexes."
+    "Manages the files beside a store that are made from it and can be made again, such as saved indexes."
 
     def __init__(self,
                  db: Database,        # the store's database
@@ -243,7 +243,7 @@ class DerivedFiles:
 # %% ../../../nbs/20_store/15_erasure.ipynb #4e66140c
 @dataclass(frozen=True, slots=True)
 class PendingScrub:
-    "What an erasure has still to do after its transaction."
+    "Holds the part of an erasure that follows its transaction."
 
     id: int  # number of the row
     namespace: str  # namespace whose index files may hold the text
@@ -253,7 +253,7 @@ class PendingScrub:
 
 # %% ../../../nbs/20_store/15_erasure.ipynb #77facba3
 def _record_scrub(db: Database, namespace: str, at: datetime, logs: Sequence[str]) -> None:
-    "Note what is to be done after the transaction."
+    "Record the part of an erasure that follows its transaction."
     db.query("INSERT INTO pending_scrubs (namespace, at, logs_json) VALUES (?, ?, ?)", (namespace, to_iso(at), json.dumps(list(logs))))
 
 

@@ -29,7 +29,7 @@ MEMORY_FIELDS = ", ".join(f"m.{c}" for c in COLUMNS)
 
 def source(as_of: datetime | None,  # None: the present
            ) -> tuple[str, str, str]:
-    "Table, columns (tags last) and document number to read from: the present, or the history."
+    "Return table, columns (tags last) and document number of the present or the history, as SQL."
     if as_of is None:
         return "memories m", f"{MEMORY_FIELDS}, {TAGS_OF}", "m.seq"
     return "memory_history m", f"{MEMORY_FIELDS}, m.tags_json", "m.docid"
@@ -48,7 +48,7 @@ def documents_source(as_of: datetime | None,  # None: the present
 
 def to_record(row: tuple[Any, ...],  # values of `source` columns
               ) -> MemoryRecord:
-    "From a row of the present or the history."
+    "Return the record of a row of the present or the history."
     try:
         return from_row(row, tuple(json.loads(row[-1])) if row[-1] != "[]" else ())
     except (ValueError, TypeError) as e:
@@ -62,12 +62,12 @@ _GET_AS_OF = (f"SELECT {MEMORY_FIELDS}, m.tags_json FROM memory_history m WHERE 
 
 @dataclass(frozen=True, slots=True)
 class NamespaceSummary:
-    "What a store holds of one namespace."
+    "Counts what a store holds of one namespace."
 
     name: str  # the namespace
-    memories: int  # present ones
-    deleted: int  # memories that are deleted, and whose text is kept as history
-    runs: int  # runs of agents
+    memories: int  # number of present memories
+    deleted: int  # number of deleted memories whose text is kept as history
+    runs: int  # number of runs of agents
     last: str | None  # recorded time of the last event, as ISO 8601; None: there is none
 
 
@@ -142,7 +142,7 @@ class MemoryTable:
     "The memories of a store, present and past. Reads only; writing is in `writer`."
 
     def __init__(self,
-                 db: Database,        # stays open for as long as this lives
+                 db: Database,        # database of the store; it must stay open as long as this object is used
                  ) -> None:
         self.db = db
 
@@ -234,8 +234,8 @@ class MemoryTable:
 
     def records_with_ends(self,
                           seqs: Sequence[int],  # numbers of memories; those that are gone are left out
-                          ) -> dict[int, tuple[MemoryRecord, bool]]:  # the memory, and whether a fact that it states has an end
-        "Return memories by their numbers, with a look at their facts, which end though the memory does not."
+                          ) -> dict[int, tuple[MemoryRecord, bool]]:  # number → memory, and whether a fact of it has ended
+        "Return memories by their numbers, each with whether a fact that it states has ended."
         table, columns, _ = source(None)
         which, values = one_of(seqs)
         ends = "EXISTS (SELECT 1 FROM facts f WHERE f.seq = m.seq AND f.valid_to IS NOT NULL)"
@@ -330,7 +330,7 @@ class MemoryTable:
                    seqs: Sequence[int],  # numbers of memories
                    n: int,               # number of memories wanted
                    ) -> list[int]:  # numbers
-        "Return those of some memories that have the lowest ids, the lowest first."
+        "Return the `n` memories with the lowest ids, the lowest first."
         which, values = one_of(seqs)
         sql = f"SELECT seq FROM memories WHERE seq IN {which} AND +namespace = ? ORDER BY id LIMIT ?"
         return [seq for seq, in self.db.query(sql, (*values, namespace, n))]
@@ -362,7 +362,7 @@ class MemoryTable:
                  namespace: str,  # the partition
                  memory_id: str,  # id of a memory
                  ) -> int | None:  # None: there is none
-        "Return the number of one memory, or nothing."
+        "Return the number of a memory; None: there is none."
         found = self.db.query("SELECT seq FROM memories WHERE namespace = ? AND id = ?", (namespace, memory_id))
         return int(found[0][0]) if found else None
 
@@ -447,7 +447,7 @@ class RecordCache:
     "Reads memories by number, each only once until the store is written to. Threads may share it."
 
     def __init__(self,
-                 table: MemoryTable,  # the memories of a store
+                 table: MemoryTable,  # memories of the store
                  ) -> None:
         self.table, self._known = table, KnownRows()
 
@@ -461,7 +461,7 @@ class RecordCache:
     def with_ends(self,
                   seqs: Sequence[int],  # numbers of memories
                   ) -> list[int]:
-        "Return those of memories of which a fact has an end."
+        "Return the memories of which a stated fact has ended."
         records = self._read(seqs)
         return [s for s in seqs if s in records and records[s][1]]
 

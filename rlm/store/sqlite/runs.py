@@ -31,28 +31,28 @@ class RunTable:
     "The runs of a store with their trajectories, judgments and memory usage."
 
     def __init__(self,
-                 db: Database,        # stays open for as long as this lives
+                 db: Database,        # database of the store; it must stay open as long as this object is used
                  ) -> None:
         self.db = db
 
     def put_run(self,
-                row: Mapping[str, Any],  # columns of `runs` with their values; left out if there is a run of this id
-                ) -> bool:               # whether the run, new or not, is of the row's namespace
-        "Keep a run, inside a transaction."
+                row: Mapping[str, Any],  # columns of `runs` with their values
+                ) -> bool:               # False: a run of this id belongs to another namespace
+        "Store a run, inside a transaction, unless one of its id is there; return whether the stored one is of this namespace."
         self._insert("runs", row, "ON CONFLICT DO NOTHING")
         return self.db.query("SELECT namespace FROM runs WHERE run_id = ?", (row["run_id"],)) == [(row["namespace"],)]
 
     def put_trajectory(self,
                        row: Mapping[str, Any],  # columns of `trajectories` with their values, of a run that is there
                        ) -> None:
-        "Keep a trajectory, inside a transaction. Raises a `StoreError` if its id is taken."
+        "Store a trajectory, inside a transaction. Raises `StoreClash` if its id is taken."
         self._insert("trajectories", row)
 
     def put_judgment(self,
                      row: Mapping[str, Any],  # columns of `judgments` with their values, of a trajectory that is there
-                     instead: bool = False,   # True: in place of the one that is there
+                     instead: bool = False,   # whether it replaces the one that is there
                      ) -> None:
-        "Keep a judgment, inside a transaction. Raises a `StoreError` if there is one already."
+        "Store a judgment, inside a transaction. Raises `StoreClash` if there is one and it is not replaced."
         if instead:
             self.db.query("DELETE FROM judgments WHERE trajectory_id = ?", (row["trajectory_id"],))
         self._insert("judgments", row)
@@ -61,7 +61,7 @@ class RunTable:
                   trajectory_id: str,                  # id of a trajectory that is there
                   given: Sequence[tuple[str, float]],  # ids of memories with scores, best first
                   ) -> None:
-        "Keep which memories a trajectory was given, inside a transaction; their ranks count from 1."
+        "Store the memories in a trajectory's prompt, inside a transaction; their ranks count from 1."
         self.db.executemany("INSERT INTO memory_usage (trajectory_id, memory_id, rank, score) VALUES (?, ?, ?, ?)",
                             [(trajectory_id, memory_id, rank, score) for rank, (memory_id, score) in enumerate(given, start=1)])
 
@@ -79,8 +79,8 @@ class RunTable:
     def verdicts(self,
                  trajectory_id: str,     # id of a trajectory
                  namespace: str,         # its partition
-                 ) -> list[int | None]:  # one: 1, 0, or None for unknown or not judged; empty: there is no such trajectory here
-        "Return how a trajectory was judged."
+                 ) -> list[int | None]:  # 1, 0, or None for unknown or not judged; empty: no such trajectory
+        "Return the verdict of a trajectory, as a list of one."
         rows = self.db.query("SELECT j.is_success FROM trajectories t JOIN runs r ON r.run_id = t.run_id LEFT JOIN judgments j "
                              "ON j.trajectory_id = t.trajectory_id WHERE t.trajectory_id = ? AND r.namespace = ?",
                              (trajectory_id, namespace))
@@ -100,13 +100,13 @@ class RunTable:
     def has_usage(self,
                   trajectory_id: str,  # id of a trajectory
                   ) -> bool:
-        "Return whether it is kept which memories a trajectory was given."
+        "Return whether the memories in a trajectory's prompt were stored."
         return bool(self.db.query("SELECT 1 FROM memory_usage WHERE trajectory_id = ?", (trajectory_id,)))
 
     def usage(self,
               namespace: str,  # the partition
               ) -> list[tuple[str, str, int, float | None]]:  # trajectory, memory, rank, score
-        "Return what the trajectories of a namespace were given, in the order they were stored, best first."
+        "Return the memories in the prompts of a namespace's trajectories, in the order they were stored, best first."
         rows = self.db.query("SELECT u.trajectory_id, u.memory_id, u.rank, u.score FROM memory_usage u JOIN trajectories t ON "
                              "t.trajectory_id = u.trajectory_id JOIN runs r ON r.run_id = t.run_id WHERE r.namespace = ? "
                              "ORDER BY t.rowid, u.rank", (namespace,))

@@ -49,7 +49,7 @@ def read_batch(rows: Sequence[tuple[int, int, bytes]],  # number of the memory, 
 # %% ../../../nbs/20_store/18_vectors.ipynb #0aa6b1b1
 @dataclass(frozen=True, slots=True)
 class EmbeddingSource:
-    "What a model reads of a stored memory, and the version it was read from."
+    "Holds the text of a stored memory that a model embeds, with the version that it was read from."
 
     seq: int  # number of the memory
     version: int  # its version
@@ -65,7 +65,7 @@ class VectorTable:
     "The vectors of a store: a row for each part of a memory and each model, in half precision; and the model that searches use."
 
     def __init__(self,
-                 db: Database,        # stays open for as long as this lives
+                 db: Database,        # database of the store; it must stay open as long as this object is used
                  ) -> None:
         self.db = db
 

@@ -59,7 +59,7 @@ def table_rows(db: Database,           # the store, in a snapshot
 
 def store_id(db: Database,  # the store
              ) -> str:
-    "Return what tells a store from every other."
+    "Return the identity of a store, which no other store has."
     return str(db.query("SELECT value FROM meta WHERE key = 'database_id'")[0][0])
 
 

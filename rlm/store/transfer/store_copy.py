@@ -24,7 +24,7 @@ _OWN = ("database_id", "tokeniser", "schema_version", "copy_of")  # keys that de
 
 @dataclass(frozen=True, slots=True)
 class CopiedTable:
-    "What was copied of one table."
+    "Counts the rows of one table that were copied."
 
     name: str  # the table
     rows: int  # rows in the source
