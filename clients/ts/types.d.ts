@@ -86,6 +86,8 @@ export interface Hit {
   past?: string;
   /** Ids of older memories that were written singly with the same text, newest first; without it, none. */
   duplicates?: Array<string>;
+  /** Why it stands above hits of a higher score; without it, its score placed it. */
+  placed_by?: string;
   /** Column, cue or similarity, and its share of the score. */
   parts: Record<string, number>;
   /** Word of the question, and its share of the score. */

@@ -196,7 +196,8 @@ class LangGraphStore(BaseStore):
         while True:
             hits = self.memory.search(query, min(k, MOST_FOUND), min_score=0.0, tags=[prefix_tag(op.namespace_prefix)], status="any")
             found: list[tuple[MemoryRecord, float | None]] = [
-                (h.memory, h.score) for h in hits if h.memory.extra["item"]["indexed"] and self._matches(h.memory, op)]
+                (h.memory, score) for h, score in zip(hits, hits.falling_scores(), strict=True)
+                if h.memory.extra["item"]["indexed"] and self._matches(h.memory, op)]
             if len(found) >= wanted or len(hits) < k or k >= MOST_FOUND:
                 return found
             k *= 4

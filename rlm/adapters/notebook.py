@@ -103,10 +103,10 @@ class NotebookStore:
             return MemorySearchResult([], 0, False)
         hits = await run_in_thread(self.memory.search, query, max_files, tags=[_folder_tag(prefix)])
         matches, room = list[MemorySearchMatch](), max_chars
-        for hit in hits:
+        for hit, score in zip(hits, hits.falling_scores(), strict=True):
             path = hit.memory.category or ""
             if len(matches) < limit and room > 0 and path.startswith(prefix):
-                matches.append(MemorySearchMatch(path, hit.passage.text[:room], hit.score))
+                matches.append(MemorySearchMatch(path, hit.passage.text[:room], score))
                 room -= len(hit.passage.text)
         return MemorySearchResult(matches, len(hits), room < 0)
 

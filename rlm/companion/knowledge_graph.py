@@ -4,17 +4,21 @@
 
 # %% auto #0
 __all__ = ['LONGEST', 'DEPTH', 'MOST_DEPTH', 'DECAY', 'BEAM', 'NAMING', 'RECALL_SHARE', 'name_candidates', 'FactPath',
-           'KnowledgeGraph', 'fuse']
+           'KnowledgeGraph', 'fuse', 'ConnectedMemory', 'connect']
 
 # %% ../../nbs/85_companion/16_knowledge_graph.ipynb #ecb667c4
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 
-from .statement import language_data, normal_value
 from ..core.text import tokens
+from ..store.records import MemoryRecord
 from ..store.sqlite.facts import Fact, FactTable
+from ..search.namespace_index import NamespaceIndex
+from .statement import language_data, normal_value
 
 # %% ../../nbs/85_companion/16_knowledge_graph.ipynb #784ebdc5
 LONGEST = 8  # words of a name, at most
@@ -146,3 +150,36 @@ def fuse(recall: Mapping[int, float],  # memory → score of words and meaning
     found = {n: share * (max(0.0, recall.get(n, 0.0)) / best if best > 0 else 0.0)
              + (1 - share) * (graph.get(n, 0.0) / most if most > 0 else 0.0) for n in {*recall, *graph}}
     return dict(sorted(found.items(), key=lambda f: (-f[1], f[0])))
+
+# %% ../../nbs/85_companion/16_knowledge_graph.ipynb #3d98ef9f
+@dataclass(frozen=True, slots=True)
+class ConnectedMemory:
+    "A memory found by its words, its meaning, or the facts that lead to it."
+
+    memory: MemoryRecord  # the memory
+    score: float  # .6 × its share of the best score by words and meaning + .4 × its share of the best path
+    path: tuple[Fact, ...]  # facts from what the question names to this memory; empty: none leads to it
+
+    def __str__(self) -> str:
+        return self.memory.text + (f"  ({' → '.join(map(str, self.path))})" if self.path else "")
+
+
+def connect(index: NamespaceIndex,  # index of the namespace
+            query: str,             # question
+            found: Sequence[tuple[MemoryRecord, float]],  # memories with their score by words and meaning
+            most: int,              # memories, at most
+            now: datetime,          # the present
+            depth: int = DEPTH,     # facts of a path, at most
+            ) -> list[ConnectedMemory]:  # best first
+    "Return what a search found and what walking the facts finds as one ranking."
+    memories = index.storage.memories
+    with index.snapshot():
+        documents, frequency = index.lexical.documents, index.lexical.document_frequency
+        graph = KnowledgeGraph(index.storage.facts, index.namespace, lambda t: math.log(1 + documents / (1 + frequency(t))),
+                               lambda seqs: {n: r.text for n, r in memories.records(seqs).items()})
+        paths = {hit.seq: hit for hit in graph.walk(query, depth)}
+        scores = fuse({r.seq: score for r, score in found}, {n: hit.score for n, hit in paths.items()})
+        best = list(scores)[:most]
+        known = {r.seq: r for r, _ in found} | memories.records([n for n in best if n in paths])
+    return [ConnectedMemory(r, scores[n], paths[n].path if n in paths else ())
+            for n in best if (r := known.get(n)) and r.provenance.get("trust") != "low" and (r.valid_to is None or r.valid_to > now)]

@@ -343,6 +343,7 @@ class ExplainedHit(NamedTuple):
     floor: float = 0.0  # relevance that the best hit of its search must have
     past: str = ""  # what is no longer true of it, or the later memory that may have taken its place
     duplicates: tuple[str, ...] = ()  # ids of older memories with the same text, newest first
+    placed_by: str = ""  # why it stands above hits of a higher score; empty: its score placed it
 
 # %% ../../nbs/30_search/12_explainer.ipynb #95d48bd8
 TIES = 32  # memories that are equal to the last of a search and read with it; of more, only the ids are read

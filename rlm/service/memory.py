@@ -49,7 +49,9 @@ from ..store.sqlite.writer import SQLWriter
 from ..store.transfer.export import export_file
 from ..store.transfer.importer import ImportReport, Keep, import_file, import_lines
 if TYPE_CHECKING:  # loaded when they are first asked for
-    from rlm.service.companion import Companion, ConversationReading, MemoryAudit
+    from rlm.service.companion import Companion
+    from rlm.service.conversation_reader import ConversationReading
+    from rlm.service.memory_audit import MemoryAudit
     from rlm.agent.memory.stores import SQLiteStrategyStore
     from rlm.agent.models.base import Model
     from rlm.rules.rule_store import RuleStore

@@ -25,7 +25,7 @@ from rlm.store.filters import Filters
 from rlm.store.records import FIELDS, JSON_FIELDS, Edge, MemoryRecord, make_record, read_label, stored_id
 
 if TYPE_CHECKING:  # loaded with the first conversation that is read
-    from rlm.service.companion import ConversationReading
+    from rlm.service.conversation_reader import ConversationReading
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")  # hosts to which a token may go without TLS
 _TOKEN = re.compile(r"[!-~]+")
@@ -55,7 +55,8 @@ def hit_of(given: Mapping[str, Any],  # a hit as the server sends it
     "Return the hit that a server sent: what a search of the store itself would have returned."
     layer = "" if given["layer"] == source else given["layer"]
     return Hit(given["rank"], given["score"], record_of(given["memory"]), given["shares"], layer, given.get("hops"), tuple(given["path"]),
-               given.get("relevance"), given.get("past", ""), duplicates=tuple(given.get("duplicates", ())))
+               given.get("relevance"), given.get("past", ""), duplicates=tuple(given.get("duplicates", ())),
+               placed_by=given.get("placed_by", ""))
 
 
 def turn_bodies(turns: Iterable[Any],  # turns of a conversation: mappings, texts, or (speaker, text)
@@ -203,7 +204,7 @@ class RemoteMemory:
                  model: str | None = None,  # `configured`: the server's language model reads it; None: rules do
                  ) -> "ConversationReading":
         "Note what is worth keeping of a conversation as candidates, and say why the rest is not. Raises `InvalidInput`."
-        from rlm.service.companion import ConversationReading
+        from rlm.service.conversation_reader import ConversationReading
         made = self._ask("POST", "/v1/conversations:remember", {"turns": turn_bodies(messages), "use_model": model is not None})
         return ConversationReading(tuple(record_of(r) for r in made["proposed"]),
                                    tuple((p["words"], p["reason"]) for p in made["passed_over"]), made["model"],

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from ..core.tables import html_table, text_table
 from ..core.text import clip
 from ..search.explainer import NEARBY, Passage, best_passage
-from ..search.scoring import NOW, PARTS, UPDATE
+from ..search.scoring import NOW, PARTS, SCORE_EPSILON, UPDATE
 from ..search.lexical.bm25 import CONTEXT_FIELDS
 from ..store.filters import Filters
 from ..store.protocols import TEXT_COLUMNS
@@ -54,6 +54,7 @@ class Hit:
     past: str = ""  # what is no longer true of it, with what holds now, or the later memory that may have taken its place
     recalled: Callable[[], Mapping[str, Any]] | None = field(default=None, repr=False, compare=False)  # what attention tells of it
     duplicates: tuple[str, ...] = ()  # ids of older memories that were written singly with the same text, newest first
+    placed_by: str = ""  # why it stands above hits of a higher score: `states the fact that is asked for` …; empty: its score placed it
 
     def __getitem__(self,
                     key: str,  # block_index, content, keywords; of a recalled memory also similarity_score, final_score and the like
@@ -84,9 +85,9 @@ class Hit:
     def passage_line(self,
                      width: int,  # longest passage shown, in characters
                      ) -> str:
-        "Return the passage on one line, with what is no longer true of the memory, and how often it was written."
-        written = f" (written {1 + len(self.duplicates)} times)" if self.duplicates else ""
-        return clip(self.passage.text, width) + (f" ({self.past})" if self.past else "") + written
+        "Return the passage on one line, with what is no longer true of the memory, what placed it, and how often it was written."
+        notes = (self.past, self.placed_by, f"written {1 + len(self.duplicates)} times" if self.duplicates else "")
+        return clip(self.passage.text, width) + "".join(f" ({note})" for note in notes if note)
 
     def as_dict(self) -> dict[str, Any]:
         "Return for JSON: rank, score, its parts by column and by term, the passage, and the memory."
@@ -96,6 +97,7 @@ class Hit:
                 "passage": {"text": passage.text, "start": passage.start, "end": passage.end},
                 "memory": memory_dict(self.memory), **({"past": self.past} if self.past else {}),
                 **({"duplicates": list(self.duplicates)} if self.duplicates else {}),
+                **({"placed_by": self.placed_by} if self.placed_by else {}),
                 **({"layer": self.layer} if self.layer else {}),
                 **({"hops": self.hops, "path": list(self.path)} if self.hops is not None else {})}
 
@@ -181,6 +183,13 @@ class SearchResults(Sequence[Hit]):
     def confident(self) -> bool:
         "Return whether the best hit is more likely an answer than not."
         return bool(self.hits) and (self.hits[0].relevance or 0.0) >= 0.5
+
+    def falling_scores(self) -> list[float]:
+        "Return scores that fall from hit to hit, for a program that sorts by them: that of a placed hit is just above the next one's."
+        found = list[float]()
+        for hit in reversed(self.hits):
+            found.append(max(hit.score, found[-1] + 2 * SCORE_EPSILON) if hit.placed_by and found else hit.score)
+        return found[::-1]
 
     def table(self,
               width: int = 60,  # longest text shown, in characters
@@ -315,6 +324,7 @@ class Explanation:
     past: str = ""  # what is no longer true of it, with what holds now
     names: Mapping[str, Sequence[str]] = field(default_factory=dict)  # name of the question → what was looked for, too, in the other script
     shown_as: str = ""  # id of the newer memory with the same text that is the one hit for both; empty: it is a hit of its own
+    placed_by: str = ""  # why it stands above hits of a higher score; empty: its score placed it
 
     @property
     def score(self) -> float:
@@ -331,12 +341,13 @@ class Explanation:
             return "Not found: it only acknowledges or asks back, and other memories answer."
         if self.held_back_by:
             return f"Not found: held back by {', '.join(self.held_back_by)}."
-        if not self.parts:
+        if not self.parts and not self.placed_by:
             return "Not found: no word of the query occurs in it or beside it, and its meaning is no nearer than most."
         place, scaled = f"at rank {self.rank}" if self.rank else "below rank 1,000", [c for c in ("user", "type") if f"({c})" in self.parts]
         found = f"Found {place}, score {self.score:.3g}."
         if self.refused is not None:
             found = f"Not shown: {found[0].lower()}{found[1:-1]}, but {_too_unlikely(self.refused)}."
+        found += f" It is placed there because it {self.placed_by}." if self.placed_by else ""
         found += f" Shown as {self.shown_as}, a newer memory with the same text." if self.shown_as else ""
         found += f" ({self.past})" if self.past else ""
         found += "".join(f" (later: {clip(text, 60)})" for text in self.later)
@@ -366,7 +377,7 @@ class Explanation:
         return {"query": self.query, "verdict": self.verdict, "rank": self.rank, "score": self.score,
                 "parts": {term: dict(share) for term, share in self.parts.items()},
                 "scale": self.scale, "frequencies": dict(self.frequencies), "held_back_by": list(self.held_back_by),
-                "later": list(self.later), "refused": self.refused, "past": self.past,
+                "later": list(self.later), "refused": self.refused, "past": self.past, "placed_by": self.placed_by,
                 "memory": memory_dict(self.memory)}
 
 # %% ../../nbs/90_service/01_results.ipynb #98e87dc7

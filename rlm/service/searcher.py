@@ -11,40 +11,37 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
-from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 
-from ..companion.composer import ended_statements
-from ..companion.policy import answers_nothing, only_asks
-from ..companion.supersession import is_kept_as_given
-from ..companion.statement import normal_value
-from ..companion.fact_extraction import asked_facts
 from ..core.clock import zone
 from ..core.errors import InvalidInput, ModelMismatch
-from ..core.guard import trust_of
 from ..core.settings import cosines, reaches
-from ..core.text import clip, tokens, valid_text
-from ..recall.anchoring import AnchoredSearcher
-from ..recall.anchors import AnchorManager, SearchReach
-from ..recall.coordinator import RecalledMemory, SearchCoordinator
-from ..recall.graph import GraphIndex
-from ..recall.checkpoints import CheckpointManager, Ints
-from ..search.candidates import LATER, LIKELY, Query
-from ..search.explainer import BY_WORDS, NEARBY, ExplainedHit
-from ..search.scoring import NOW, SCORE_EPSILON, UPDATE
-from ..search.lexical.bm25 import CONTEXT_FIELDS
-from ..search.query_features import asks_before, past_moment
-from .memory_context import MemoryContext
-from .reader import MemoryReader
-from .results import Explanation, Hit, Parts, SearchResults, by_column, make_hit
+from ..core.text import tokens, valid_text
 from ..store.embedding_model import EmbeddingModelInfo, Vectors
 from ..store.filters import Filters
 from ..store.protocols import TermStatistics, Weights, rarest
-from ..store.records import RECALLED, STATUSES, MemoryRecord
+from ..store.records import STATUSES, MemoryRecord
 from ..store.sqlite.fulltext import bm25_parts
 from ..store.sqlite.recall_log import ServedMemory
+from ..search.candidates import LATER, LIKELY, Query
+from ..search.explainer import BY_WORDS, NEARBY, ExplainedHit
+from ..search.lexical.bm25 import CONTEXT_FIELDS
+from ..search.query_features import asks_before, past_moment
+from ..search.scoring import SCORE_EPSILON, UPDATE
+from ..recall.anchoring import AnchoredSearcher
+from ..recall.anchors import AnchorManager, SearchReach
+from ..recall.checkpoints import CheckpointManager, Ints
+from ..recall.coordinator import RecalledMemory, SearchCoordinator
+from ..recall.graph import GraphIndex
+from ..companion.fact_extraction import asked_facts
+from ..companion.fact_lookup import corrector_of, ended_of, past_of, stating_facts
+from ..companion.policy import answers_nothing, only_asks
+from ..companion.reranking import corrections_first, fact_first, merge_duplicates, reply_first
+from .memory_context import MemoryContext
+from .reader import MemoryReader
+from .results import Explanation, Hit, Parts, SearchResults, by_column, make_hit
 
 # %% ../../nbs/90_service/05_searcher.ipynb #c937af88
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,130 +115,9 @@ def _cut_irrelevant(hits: tuple[Hit, ...],  # hits of one search, best first
 
 _OF_ASKING = re.compile(  # a question about what was asked
     r"\b(?:ask(?:ed|ing|s)?|questions?|wonder(?:ed|ing|s)?|want(?:ed|s)? to know)\b|물[어었은]|질문|궁금", re.I)
-_STATED = 1.0  # score of what states the fact that is asked for, where nothing else is found: that of a memory with every word
 _KNOWN = 2  # memories that state a fact that is asked for, at most
 _RANKED = 1_000  # memories among which the place of one is looked for
-
-
-def stating_facts(ctx: MemoryContext,                 # the open store
-                  asked: Sequence[tuple[str, str]],   # subjects and relations
-                  most: int,                          # memories, at most
-                  found: Mapping[int, MemoryRecord] = {},  # memories by number that need not be read again
-                  at: datetime | None = None,         # a past moment; None: the present
-                  ) -> list[MemoryRecord]:            # the latest first
-    """Return the memories that state the facts about some subjects in some relations that are current, or were true at a past moment.
-    Where the user's turns among the memories found carry one name, the user is the one of that name, too."""
-    names = {r.speaker for r in found.values() if r.speaker and r.role == "user"}
-    if len(names) == 1:
-        (name,) = names
-        asked = [*asked, *((name + who.removeprefix("user"), what) for who, what in asked if who.partition("'")[0] == "user")]
-    facts = [f for who, what in asked for f in ctx.storage.facts.about(ctx.namespace, normal_value(who), normal_value(what), at)]
-    latest = sorted(facts, key=lambda f: f.valid_from) if at else facts
-    seqs, now = list({f.seq: None for f in reversed(latest) if not (f.negated or f.ended)})[:most], at or ctx.clock.now()
-    missing = [s for s in seqs if s not in found]
-    known = {**found, **(ctx.storage.memories.records(missing) if missing else {})}
-    return [r for r in (known[s] for s in seqs if s in known) if r.status in RECALLED and (r.valid_to is None or r.valid_to > now)
-            and r.valid_from <= now]
-
-
-_INSTANT = timedelta(milliseconds=1)  # what is corrected in the moment in which it is said ends some microseconds later
-MOST_CORRECTIONS = 10  # corrections of corrections that are followed
-LATER_SHOWN = 60  # characters of a later memory that are shown beside an older one, where it is not shown itself
-
-
-def past_of(ctx: MemoryContext,                # the open store
-            records: Sequence[MemoryRecord],  # current memories
-            ahead: bool = False,              # whether a server was asked ahead for the facts, as it is for a block
-            stating: Sequence[int] | None = None,  # numbers of those of which a fact may have ended; None: any
-            linked: bool = True,              # whether there may be links to later memories: without a model there are none
-            ) -> dict[str, str]:              # id of a memory → what is no longer true of it, or what may have taken its place
-    """Return what of memories is past: statements that have ended, with what holds now where none of the memories says it; and that it may
-    have been superseded by a later one: the id of that if it is among them, else its words."""
-    seqs = {r.seq: r.id for r in records}
-    links = ctx.storage.edge_table.targets(seqs, LATER, kept=not ahead) if linked else {}
-    if not links:
-        return ended_of(ctx, records, ahead, stating)
-    now = ctx.clock.now()
-    likely = [(seq, new) for seq, to in links.items() for new, weight in to.items() if weight >= LIKELY]
-    newer = ctx.storage.memories.records([new for _, new in likely]) if likely else {}
-    current = {s: r for s, r in newer.items() if r.status in RECALLED and (r.valid_to is None or r.valid_to > now)}
-    later = {seqs[seq]: f"later: {current[s].id if s in seqs else clip(current[s].text, LATER_SHOWN)}"
-             for seq, s in likely if s in current}
-    return later | ended_of(ctx, records, ahead, stating)
-
-
-def ended_of(ctx: MemoryContext,                # the open store
-             records: Sequence[MemoryRecord],  # current memories
-             ahead: bool = False,              # whether a server was asked ahead for the facts
-             stating: Sequence[int] | None = None,  # numbers of those of which a fact may have ended; None: any
-             ) -> dict[str, str]:              # id of a memory → its statements that have ended
-    "Return which statements of memories have ended, with what holds now where none of the memories says it."
-    seqs, now = [r.seq for r in records] if stating is None else stating, ctx.clock.now() + _INSTANT
-    if not seqs:
-        return {}
-    known = ctx.storage.facts.of(seqs) if ahead else {n: [f for f, _ in facts] for n, facts in ctx.storage.facts.with_ends(seqs).items()}
-    over = {n: ended for n, facts in known.items() if (ended := [f for f in facts if f.valid_to and f.valid_to <= now])}
-    return ended_statements(records, over, ctx.storage.facts.about) if over else {}
-
-
-def _corrector(ctx: MemoryContext,    # the open store
-               record: MemoryRecord,  # memory that was found
-               ) -> int | None:       # number of the memory that ended it; None: it still says something, or that is not known
-    "Return what corrects a memory that says nothing which is true: of a chain of corrections the last."
-    now, at, end = ctx.clock.now() + _INSTANT, record.seq, None
-    for _ in range(MOST_CORRECTIONS):
-        facts = ctx.storage.facts.with_ends([at]).get(at, [])
-        over = [by for f, by in facts if by is not None and f.valid_to and f.valid_to <= now]
-        if not over or (at == record.seq and (len(over) < len(facts) or not all(f.alone for f, _ in facts))):
-            break
-        at = end = max(over)
-    return end
-
-
-_REPLY = 300  # characters of a reply that stands before the turn that asked for it; an assistant's essay does not: BEAM lost .005 of MRR
 _REPLIES = 8  # memories that are looked at besides those that are wanted, for the reply
-ASKING = 0.5  # share of its relevance that a first hit keeps which only asks: twelve in LoCoMo and BEAM said .41, and two were right
-
-
-def _reply_first(found: list[ExplainedHit],  # hits of which the first only asks
-                 ) -> list[ExplainedHit]:    # the same ones
-    "Return hits with the reply to a question of the same conversation before it, if it is among them, and less sure of both."
-    first, asked = found[0], found[0].record
-    at = next((n for n, h in enumerate(found) if h.record.session == asked.session and 0 < h.record.seq - asked.seq <= 2
-               and (h.record.speaker, h.record.role) != (asked.speaker, asked.role) and len(h.record.text) <= _REPLY), 0)
-    if first.relevance is not None:
-        most = min(first.relevance, max(ASKING * first.relevance, first.floor, (at and found[at].relevance) or 0.0))
-        found = [h._replace(relevance=most if n in (0, at) else min(h.relevance or 0.0, most)) for n, h in enumerate(found)]
-    if not at:
-        return found
-    reply, others = found[at], [*found[:at], *found[at + 1:]]
-    add, session = first.score + 2 * SCORE_EPSILON - reply.score, reply.shares.get("(session)", {}).get("session", 0.0)
-    return [reply._replace(score=reply.score + add, shares={**reply.shares, "(session)": {"session": session + add}}), *others]
-
-
-def merge_duplicates(found: list[ExplainedHit],  # hits, best first
-                     ) -> list[ExplainedHit]:
-    """Return the hits with one for memories that were written singly with the same text: the newest, in the place of the best. Turns of a
-    conversation, items of a program, and what differs in title, speaker, end, trust or what is past of it are hits of their own."""
-    if len({h.record.text for h in found}) == len(found):
-        return found
-    same = dict[tuple[Any, ...], list[ExplainedHit]]()
-    for n, h in enumerate(found):
-        r = h.record
-        alone = r.session is not None or r.kind != "block" or is_kept_as_given(r)
-        key = (n,) if alone else (r.text, r.title, r.speaker, r.role, r.valid_to, trust_of(r.provenance), h.past)
-        same.setdefault(key, []).append(h)
-    return [_newest(hits) if len(hits) > 1 else hits[0] for hits in same.values()]
-
-
-def _newest(hits: list[ExplainedHit]) -> ExplainedHit:
-    "The newest of equal memories with the score of the best, and the ids of the others."
-    ordered = sorted(hits, key=lambda h: (h.record.valid_from, h.record.seq), reverse=True)
-    ids, best = [id for h in ordered for id in (h.record.id, *h.duplicates)], hits[0]
-    return ordered[0]._replace(score=best.score, shares=best.shares, relevance=best.relevance, duplicates=tuple(ids[1:]))
-
-
-OVER = 0.03  # share of its relevance that a memory keeps after what corrects it: of 229 labelled pairs without a contradiction, 2 ended
 
 # %% ../../nbs/90_service/05_searcher.ipynb #c83dbed3
 class MemorySearcher:
@@ -287,7 +163,7 @@ class MemorySearcher:
         found = self._known_first(request, self._reply_first(request, self._without_acknowledgements(request, found, k), k))
         found = merge_duplicates(found)[:k]
         hits = tuple(make_hit({"rank": n, "score": h.score, "memory": h.record, "parts": h.shares, "relevance": h.relevance,
-                               "past": h.past, "duplicates": h.duplicates}) for n, h in enumerate(found, start=1))
+                               "past": h.past, "duplicates": h.duplicates, "placed_by": h.placed_by}) for n, h in enumerate(found, start=1))
         kept, refused = _cut_irrelevant(hits, least, found[0].floor if found else 0.0)
         return SearchResults(request.text, request.filters, kept, ranked_by=self.index.scorer.trained_on, refused=refused,
                              waiting=self.waiting)
@@ -317,63 +193,43 @@ class MemorySearcher:
         asks = bool(found) and found[0].record.session is not None and only_asks(found[0].record.text)
         if not asks or _OF_ASKING.search(request.text) or self.index.scorer.trained_on:
             return found
-        return _reply_first(found if len(found) < k else [*found, *(self._search_index(request, k + _REPLIES) or [])[k:]])
+        return reply_first(found if len(found) < k else [*found, *(self._search_index(request, k + _REPLIES) or [])[k:]])
 
     def _known_first(self, request: SearchRequest, found: list[ExplainedHit]) -> list[ExplainedHit]:
         "The hits, after what states the fact that is asked for: *Where do I live?* has no word of *I moved to Busan*."
-        asked = asked_facts(request.text)
-        at = past_moment(request.text, self.ctx.clock.now()) if asked else None
+        asked, now = asked_facts(request.text), self.ctx.clock.now()
+        at = past_moment(request.text, now) if asked else None
         if not asked or request.filters.valid_at is not None or (at is None and asks_before(request.text)):
             return found
         there = {h.record.seq: h.record for h in found}
         known = None if self.index.scorer.trained_on else BY_WORDS.probability(1.0, 0.0, 0.0, self.index.lexical.documents)
-        for record in reversed(stating_facts(self.ctx, asked, _KNOWN, there, at)):
+        for record in reversed(stating_facts(self.storage, self.namespace, asked, _KNOWN, there, now, at)):
             if found and found[0].record.valid_from > record.valid_from and f"({UPDATE})" in found[0].shares:
                 continue  # another has its place already
-            if (old := next((h for h in found if record.id in (h.record.id, *h.duplicates)), None)) is None:
-                if not self.storage.memories.passes(record.id, self.namespace, request.filters):
-                    continue
-                old = ExplainedHit(record, 0.0, {})
-            if not found:
-                found = [ExplainedHit(record, _STATED, {f"({NOW})": {NOW: _STATED}}, known)]
-            if found[0] is old or found[0].record.seq == record.seq:
-                continue
-            add, relevant = found[0].score + 2 * SCORE_EPSILON - old.score, [r for h in (old, found[0]) if (r := h.relevance) is not None]
-            floor = found[0].floor if found[0].floor or known is None else known  # by words alone it counts as holding every word
-            best = max([*relevant, floor]) if relevant else None  # what states the fact is not below the floor
-            shares = {**old.shares, f"({NOW})": {NOW: old.shares.get(f"({NOW})", {}).get(NOW, 0.0) + add}}
-            first = old._replace(score=old.score + add, shares=shares, relevance=best, floor=found[0].floor)
-            found = [first, *(h for h in found if h is not old)]
+            hit = next((h for h in found if record.id in (h.record.id, *h.duplicates)), None) or self._without_evidence(request, record)
+            found = fact_first(found, hit, known) if hit else found
         return found
 
     def _corrected(self, request: SearchRequest, found: list[ExplainedHit]) -> list[ExplainedHit]:
         "The hits with what is no longer true of each. Where nothing of one is, what corrects it stands before it, as relevant as it was."
         if request.filters.valid_at or not found:
             return found
-        stating = self.explainer.records.with_ends([h.record.seq for h in found])
-        if not (past := past_of(self.ctx, [h.record for h in found], stating=stating, linked=self.index.semantic.model is not None)):
+        now, stating = self.ctx.clock.now(), self.explainer.records.with_ends([h.record.seq for h in found])
+        past = past_of(self.storage, [h.record for h in found], now, stating=stating, linked=self.index.semantic.model is not None)
+        if not past:
             return found
         at = {h.record.seq: h._replace(past=past.get(h.record.id, "")) for h in found}
         if request.filters.now is None:  # what has ended is asked for
             return list(at.values())
-        out = dict[int, ExplainedHit]()
-        for seq, hit in at.items():
-            by = _corrector(self.ctx, hit.record) if hit.past else None
-            if by is not None and by not in out and (new := at.get(by) or self._newly_found(request, by)):
-                add = hit.score - new.score
-                shares = {**new.shares, f"({NOW})": {NOW: new.shares.get(f"({NOW})", {}).get(NOW, 0.0) + add}}
-                out[by] = new._replace(score=hit.score, shares=shares, floor=hit.floor,
-                                       relevance=None if hit.relevance is None else max(hit.relevance, new.relevance or 0.0))
-            if by in out and hit.relevance is not None:
-                hit = hit._replace(relevance=OVER * hit.relevance)
-            out.setdefault(seq, hit)
-        return list(out.values())
+        ended = {seq: by for seq, h in at.items() if h.past and (by := corrector_of(self.storage, h.record, now)) is not None}
+        missing = self.storage.memories.records([by for by in ended.values() if by not in at])
+        new = at | {by: hit for by, record in missing.items() if (hit := self._without_evidence(request, record))}
+        return corrections_first(list(at.values()), {seq: new[by] for seq, by in ended.items() if by in new})
 
-    def _newly_found(self, request: SearchRequest, seq: int) -> ExplainedHit | None:
-        "A memory that was not found as a hit without evidence, if it passes the filters."
-        record = self.storage.memories.records([seq]).get(seq)
-        passes = record is not None and self.storage.memories.passes(record.id, self.namespace, request.filters)
-        return ExplainedHit(record, 0.0, {}) if record is not None and passes else None
+    def _without_evidence(self, request: SearchRequest, record: MemoryRecord) -> ExplainedHit | None:
+        "A memory that was not found, as a hit of score 0, if it passes the filters."
+        passes = self.storage.memories.passes(record.id, self.namespace, request.filters)
+        return ExplainedHit(record, 0.0, {}) if passes else None
 
     def _search_index(self, request: SearchRequest, k: int) -> list[ExplainedHit] | None:
         "Return what the index finds, memories of the same text as one, and more in the places that these leave; None: it is being built."
@@ -406,8 +262,8 @@ class MemorySearcher:
                actor: str = "",       # caller as the interface knows it
                ) -> None:
         "Note in the log of recalls what an interface serves; it is stored a little later."
-        served = [ServedMemory(h.id, h.memory.version, h.score, {"parts": by_column(h.parts)} | ({"layer": h.layer} if h.layer else {}))
-                  for h in found.hits]
+        served = [ServedMemory(h.id, h.memory.version, h.score, {"parts": by_column(h.parts)} | ({"layer": h.layer} if h.layer else {})
+                               | ({"placed_by": h.placed_by} if h.placed_by else {})) for h in found.hits]
         known = self.index.position[1] or None if found.source == "index" else None
         self.ctx.recalls.record(self.namespace, found.query, served, self.ctx.clock.now(), door, actor, known)
 
@@ -427,7 +283,8 @@ class MemorySearcher:
         asked = self.embed(request, self.index.semantic.stamp)
         found = self.anchored.search(asked.query, k, request.filters, slot, radius, fallback, context)
         stating = self.explainer.records.with_ends([f.answer.record.seq for f in found])
-        past = past_of(self.ctx, [f.answer.record for f in found], stating=stating, linked=self.index.semantic.model is not None)
+        past = past_of(self.storage, [f.answer.record for f in found], self.ctx.clock.now(), stating=stating,
+                       linked=self.index.semantic.model is not None)
         hits = tuple(Hit(n, f.answer.score, f.answer.record, f.answer.shares, f.layer, f.hops, f.path,
                          past=past.get(f.answer.record.id, "")) for n, f in enumerate(found, start=1))
         return SearchResults(request.text, request.filters, hits, ranked_by=self.index.scorer.trained_on, waiting=self.waiting)
@@ -477,8 +334,8 @@ class MemorySearcher:
                 linked = [e.dst for e in self.storage.edges([memory.id], self.namespace)
                           if e.relation == LATER and e.src == memory.id and e.weight >= LIKELY]
                 later = tuple(r.text for r in self.storage.get(linked, self.namespace))
-                told = ended_of(self.ctx, [memory]).get(memory.id, "")
-        shown_as = ""
+                told = ended_of(self.storage, [memory], self.ctx.clock.now()).get(memory.id, "")
+        shown_as = placed_by = ""
         moved = told or self.storage.facts.ended_by([memory.seq])  # a correction stands before what it corrects
         states = not past and bool(moved or asked_facts(request.text))  # what states the fact that is asked for is before all others
         if states or not (past or held or not parts):
@@ -487,12 +344,13 @@ class MemorySearcher:
             if shown := next((h for h in there if memory.id in (h.id, *h.duplicates)), None):
                 shown_as = shown.id if shown.id != memory.id else ""
                 rank, parts = shown.rank, shown.parts if states or shown.rank != rank else parts
+                placed_by = shown.placed_by
             elif rank and there and answers_nothing(memory.text, memory.role):
                 rank, held = None, ("answers nothing",)
         scale = self.explainer.evidence_scale(parts)
         ended = self.reader.ended_by(id) if held == ("expired",) else None
         return Explanation(request.text, memory, rank, parts, frequencies, held, scale, later, spellings, ended, refused, told, names,
-                           shown_as)
+                           shown_as, placed_by)
 
     def _statistics(self, request: SearchRequest) -> tuple[list[str], TermStatistics, Weights]:
         "Return terms, frequencies and weights for full text. In the past, what was said next to a memory is no part of it."
@@ -568,8 +426,8 @@ def recall(searcher: MemorySearcher,      # answers what attention can't
         return {"results": hits, "source": source, "search_time_ms": None, "result_count": len(hits)}
     said = attention.intelligent_search(request.text, query_embedding, keywords, k, request.filters, request.terms)
     records = attention.records([r.seq for r in said["results"]])
-    hits = SearchResults(request.text, request.filters, _recalled_hits(said["results"], records, LAYERS[said["source"]],
-                                                                         past_of(searcher.ctx, list(records.values()))),
+    past = past_of(searcher.storage, list(records.values()), searcher.ctx.clock.now())
+    hits = SearchResults(request.text, request.filters, _recalled_hits(said["results"], records, LAYERS[said["source"]], past),
                          "index" if (layer := said["source"]) == "ltm_fallback" else layer,
                          ranked_by=searcher.ctx.search.index.scorer.trained_on, waiting=searcher.waiting)
     return said | {"results": hits, "result_count": len(hits)}

@@ -10,7 +10,7 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound
 from rlm.service.cli import main
-from rlm.service.companion import audited_moment
+from rlm.service.memory_audit import audited_moment
 from rlm.store.sqlite import recall_log
 
 pytestmark = pytest.mark.usefixtures("bare")

@@ -18,8 +18,8 @@ from rlm.companion.supersession import RejectedValue
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound
 from rlm.service.capture import capture_prompt
-from rlm.service.companion import fact_values
 from rlm.service.proposals import open_proposals
+from rlm.service.review_queue import fact_values
 
 TALK = Situation(turn_position=4, memory_count=20)
 
@@ -553,5 +553,6 @@ def test_a_fact_that_is_asked_for_is_as_certain_by_words_alone_as_a_memory_that_
         store.write_many(others)
         store.write("I moved to Busan.")
         (first, *_) = store.search("Where do I live?")
-        assert first.text == "I moved to Busan." and first.score == pytest.approx(1.0)
+        assert first.text == "I moved to Busan." and first.placed_by == "states the fact that is asked for"
+        assert first.score == sum(sum(p.values()) for p in first.parts.values()) == 0  # it shares no word with the question
         assert first.relevance is not None and 0.5 < first.relevance < store.search("moved to Busan")[0].relevance

@@ -7,7 +7,8 @@ import pytest
 from rlm import Memory
 from rlm.core.errors import InvalidInput
 from rlm.federation.update import MODELS, linear_model
-from rlm.service.companion import FEEDBACK_KEPT, SHARED, Companion
+from rlm.service.companion import Companion
+from rlm.service.policy_store import FEEDBACK_KEPT, SHARED
 
 TURNS = ("The tram was late again this morning, so I walked.", "오늘은 비가 와서 버스를 타고 회사에 갔다.")
 
@@ -69,7 +70,7 @@ def test_too_little_feedback_judges_no_model(companion: Companion, turn: str) ->
 
 def test_feedback_is_kept_as_numbers_without_words_and_bounded_and_forgotten(
         companion: Companion, turn: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rlm.service.companion.FEEDBACK_KEPT", 30)
+    monkeypatch.setattr("rlm.service.policy_store.FEEDBACK_KEPT", 30)
     teach(companion, turn, keep=True, times=33)
     assert len(companion.feedback()) == 30
     newest = companion.storage.learned.newest(companion.namespace, "companion policy")

@@ -83,4 +83,5 @@ def tool_hit(hit: Hit,  # memory that a search found
     shown: dict[str, Any] = {"rank": hit.rank, "score": round(hit.score, 3), "memory": tool_memory(hit.memory)}
     shown |= {"past": hit.past} if hit.past else {}
     shown |= {"duplicates": list(hit.duplicates)} if hit.duplicates else {}
+    shown |= {"placed_by": hit.placed_by} if hit.placed_by else {}
     return shown if hit.relevance is None else shown | {"relevance": round(hit.relevance, 3)}
