@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.text import sentence_spans, tokens
+from .amounts import asked_amount, may_hold_amount
 from .candidates import POOL, CandidateSet, Query, Searcher
 from .scoring import NO_SCRIPT, NOW, PARTS, SCORE_EPSILON, UPDATE, RankedList, RankedMemory, ScoreWeights, foreign_script
 from .lexical.bm25 import LONG_TEXT, PASSAGE_LENGTH, QueryPlan, impact
-from .query_features import tells_attribute, tells_other_number
+from .query_features import COUNT, MONEY, TIME, QueryFeatures, tells_attribute, tells_other_number
 from .namespace_index import NamespaceIndex
 from .scorer import REORDERED
 from ..store.filters import Filters
@@ -82,6 +83,15 @@ def names_unknown(index: NamespaceIndex,  # index that was searched
     "Return whether a question names a thing by a number or code of which no memory holds any part: *order 4471*."
     held = [[index.lexical.document_frequency(t) for t in tokens(name) if not t.isalpha()] for name in found.features.identifiers]
     return 0 in [max(counts, default=1) for counts in held]
+
+
+def lacks_amount(texts: Sequence[str],                   # best memories of a question
+                 relevances: Sequence[float | None],  # probability of each; None: not known
+                 amount: str,                         # amount that is asked for, named as `asked_amount` does
+                 ) -> bool:
+    "Return whether the best memory can't hold an amount, and no other that may hold it is relevant by itself."
+    may = [may_hold_amount(text, amount) for text in texts]
+    return not may[0] and not any(held and (p is None or p >= FLOOR) for held, p in zip(may, relevances, strict=True))
 
 
 def _lacking_vectors(index: NamespaceIndex,  # index that was searched
@@ -393,14 +403,23 @@ class Explainer:
         found, rows = self.searcher.retrieve_and_rank(query, most, filters)
         ranked = first_of_ties(rows, most, self.index)
         floor, known = relevance_floor(self.index, found, ranked), relevances(self.index, found, ranked)
-        hits, asked = self._hits(found, ranked, known, floor), found.features.attribute
-        unheld = [thing for thing in found.features.numbered if not self._holds(*thing)]
-        read = [h.record for h in hits[:READ_FOR_ATTRIBUTE]] if asked or unheld else []
-        texts = [f"{r.title}: {r.text}" if r.title else r.text for r in read]
-        said_by = [(r.speaker or "") if r.session or r.speaker else None for r in read]
-        if (asked and not tells_attribute(texts, query.text, asked, said_by)) or any(tells_other_number(texts, *thing) for thing in unheld):
+        hits = self._hits(found, ranked, known, floor)
+        if self._is_missing(found.features, query.text, hits[:READ_FOR_ATTRIBUTE]):
             hits = [h._replace(relevance=h.relevance and min(h.relevance, UNKNOWN), floor=FLOOR) for h in hits]
         return hits[:k]
+
+    def _is_missing(self, features: QueryFeatures, question: str, best: Sequence[ExplainedHit]) -> bool:
+        "Tell whether what is asked for is surely not there: the best memories can't tell the attribute, the numbered thing or the amount."
+        attribute, unheld = features.attribute, [thing for thing in features.numbered if not self._holds(*thing)]
+        amount = asked_amount(question) if best and features.asks & (MONEY | COUNT | TIME) else ""
+        if not (attribute or unheld or amount):
+            return False
+        records = [h.record for h in best]
+        texts = [f"{r.title}: {r.text}" if r.title else r.text for r in records]
+        said_by = [(r.speaker or "") if r.session or r.speaker else None for r in records]
+        return ((attribute != "" and not tells_attribute(texts, question, attribute, said_by))
+                or any(tells_other_number(texts, *thing) for thing in unheld)
+                or (amount != "" and lacks_amount(texts, [h.relevance for h in best], amount)))
 
     def _holds(self, noun: str, number: str) -> bool:
         "Tell whether a memory holds a noun, or a part of it, and a number."
