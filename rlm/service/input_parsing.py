@@ -8,10 +8,10 @@ __all__ = ['TURN_NAMES', 'MAX_K', 'read_item', 'read_list', 'check_formal', 'for
 
 # %% ../../nbs/90_service/00_input_parsing.ipynb #57532e03
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from ..core.errors import InvalidInput
+from .moments import as_time
 from ..store.records import READERS, read_fields
 
 # %% ../../nbs/90_service/00_input_parsing.ipynb #e92db63b
@@ -119,8 +119,8 @@ def read_turn(turn: Any,           # turn as a caller gave it: a mapping, or a p
         raise InvalidInput(f"Turn {number} is a {type(turn).__name__}.",
                            "Give dictionaries with text and speaker, or (speaker, text) pairs.")
     turn = _chat_message(turn)
-    if isinstance(at := turn.get("created_at"), int | float) and not isinstance(at, bool) and 0 < at < 1e11:
-        turn["created_at"] = datetime.fromtimestamp(at, UTC)
+    if isinstance(at := turn.get("created_at"), int | float) and not isinstance(at, bool):
+        turn["created_at"] = as_time(at)
     given = {TURN_NAMES.get(k, k): v for k, v in turn.items()}
     if len(given) < len(turn) or "session" in given:
         raise InvalidInput(f"Turn {number} has a session of its own, or says one thing under two names, such as text and "

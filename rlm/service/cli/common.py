@@ -283,10 +283,14 @@ def refuse_unknown_namespace(memory: "Memory",  # an open store
 def refuse_missing_store(db: "str | Path",  # path or address of a store
                          ) -> None:
     "Raise `NotFound` for a file that is not there: a command that reads makes none."
+    if not _is_there(db):
+        from rlm.core.files import read_path
+        raise NotFound(f"There is no store at {str(read_path(db))!r}.", "Write a memory first, or give the right file with --db.")
+
+
+def _is_there(db: "str | Path") -> bool:
     from rlm.core.files import read_path, server_url
-    path = read_path(db)
-    if server_url(path) is None and not os.path.exists(path):
-        raise NotFound(f"There is no store at {str(path)!r}.", "Write a memory first, or give the right file with --db.")
+    return server_url(path := read_path(db)) is not None or os.path.exists(path)
 
 
 def store_from_anywhere(db: "str | Path",  # path or address of a store
@@ -322,13 +326,15 @@ def with_memory(makes: bool = False,  # may the command make a store that is not
         @store_options
         @json_option
         @wraps(command)
-        def run(*args: Any, db: Path | None, namespace: str | None, config: Path | None, **kwargs: Any) -> None:
+        def run(*args: Any, db: "str | Path | None", namespace: str | None, config: Path | None, **kwargs: Any) -> None:
             from rlm.core.settings import load_settings
             from rlm.service.memory import Memory
             if whole:
                 refuse_namespace(namespace, whole)
             if not makes:
                 refuse_missing_store(load_settings(config, db_path=db).db_path)
+            if kwargs.get("dry_run") and not _is_there(load_settings(config, db_path=db).db_path):
+                db = ":memory:"  # a dry run makes no store
             opened = namespace if namespace is not None or not (whole or named) else namespace_here(load_settings(config, db_path=db))
             with Memory(db, namespace=opened, config=config) as memory:
                 if held and (wanted := kwargs.get("only") or namespace) is not None:

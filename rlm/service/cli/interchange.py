@@ -1,60 +1,58 @@
 """Commands `rlm import` and `rlm export`: memories of other programs, and memories for other programs, people and linked data."""
 
 import json
-import zipfile
-from collections.abc import Generator, Iterator
+import re
+import sys
+from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path, PurePath
 
 import click
 
 from rlm.core.errors import InvalidInput, NotFound
-from rlm.service.cli.common import example, one_namespace, only_option, print_json, report_export, report_import, with_memory, write_export
-from rlm.service.importers import READERS_OF, import_export, is_kakaotalk
+from rlm.service.cli.common import (
+    example,
+    one_namespace,
+    only_option,
+    print_json,
+    print_value,
+    report_export,
+    report_import,
+    with_memory,
+    write_export,
+)
+from rlm.service.importers import READERS_OF, export_files, import_export, text_of
 from rlm.service.interchange import markdown_lines, pam_lines
+from rlm.service.kakaotalk import is_kakaotalk
 from rlm.service.memory import Memory
 from rlm.service.rdf_export import rdf_blocks
 from rlm.store.transfer.export import FORMAT, export_lines
+from rlm.store.transfer.importer import read_lines
 
 
 HEAD = 200_000  # bytes at the beginning of a file that show its format
 MARKS = (("pam", '"portable-ai-memory"'), ("chatgpt", '"mapping"'), ("claude", '"chat_messages"'), ("gemini", '"safeHtmlItem"'),
          ("mem0", '"memory"'), ("langmem", '"namespace"'))
 PREFERRED = ("chatgpt", "claude", "gemini", "kakaotalk", "markdown", "pam", "mem0", "langmem", "jsonl", "csv")  # most telling first
-SUFFIXES = (".json", ".jsonl", ".md", ".markdown", ".txt", ".csv", ".tsv")  # endings of files that are read
-
-
-def _export_texts(path: Path,  # file, folder or zip archive that a person downloaded
-                  ) -> Iterator[tuple[str, str]]:
-    "Yield the name and the beginning of a file, or of each file in a folder or an archive that may be an export."
-    if path.is_dir():
-        for file in sorted(p for p in path.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file()):
-            with open(file, "rb") as opened:
-                yield file.name, opened.read(HEAD).decode("utf-8-sig", "replace")
-    elif zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            for name in sorted(n for n in archive.namelist() if Path(n).suffix.lower() in SUFFIXES):
-                with archive.open(name) as member:
-                    yield Path(name).name, member.read(HEAD).decode("utf-8-sig", "replace")
-    elif path.is_file() and path.suffix.lower() in SUFFIXES:
-        with open(path, "rb") as opened:
-            yield path.name, opened.read(HEAD).decode("utf-8-sig", "replace")
+SUFFIXES = re.compile(r"(?i)\.(?:jsonl?|md|markdown|txt|csv|tsv)$")  # names of files that are read
 
 
 def format_of(path: Path,  # file, folder or zip archive that a person downloaded
               ) -> str:
     "Return the format of an export, by the names in it and their beginnings. Raises `NotFound`, `InvalidInput` where they do not tell."
-    if not path.exists():
-        raise NotFound(f"There is no file {str(path)!r}.", "Check the path.")
     found = set[str]()
-    for name, beginning in _export_texts(path):
-        suffix = Path(name).suffix.lower()
-        if suffix == ".json":
-            found.update([next((format for format, mark in MARKS if mark in beginning), "")])
-        elif suffix in (".txt", ".csv", ".tsv"):
-            found.update(["kakaotalk"] if is_kakaotalk(beginning) else [] if suffix == ".txt" else ["csv"])
-        else:
-            found.add("jsonl" if suffix == ".jsonl" else "markdown")
+    try:
+        for name, read in export_files(path, SUFFIXES):
+            suffix, beginning = PurePath(name).suffix.lower(), text_of(read(HEAD))
+            if suffix == ".json":
+                found.update([next((format for format, mark in MARKS if mark in beginning), "")])
+            elif suffix in (".txt", ".csv", ".tsv"):
+                found.update(["kakaotalk"] if is_kakaotalk(beginning) else [] if suffix == ".txt" else ["csv"])
+            elif suffix in (".jsonl", ".md", ".markdown"):
+                found.add("jsonl" if suffix == ".jsonl" else "markdown")
+    except NotFound:  # nothing in it is called like an export
+        if not path.exists():
+            raise
     if told := next((format for format in PREFERRED if format in found), ""):
         return told
     raise InvalidInput(f"It is not clear which program wrote {str(path)!r}.",
@@ -76,9 +74,19 @@ def import_store(memory: Memory,     # an open store
                  path: Path,         # file that `rlm export` wrote
                  named: str | None,  # the one namespace that is read; None: all
                  as_json: bool,      # whether it is told as JSON
+                 dry_run: bool = False,  # store nothing: say how many memories would come in
                  ) -> None:
     "Read an export of rlm itself: all of it, or nothing."
     with open(path, encoding="utf-8-sig") as lines:
+        if dry_run:
+            ids = dict[str, list[str]]()
+            for row in read_lines(lines)[1]:
+                if row.get("table") == "memories" and named in (None, row["namespace"]):
+                    ids.setdefault(row["namespace"], []).append(row["id"])
+            total = sum(map(len, ids.values()))
+            here = sum(len(memory.backend.get(some, name)) for name, some in ids.items())
+            told = {"format": FORMAT, "added": total - here, "present": here, "dry_run": True}
+            return print_value(as_json, told, f"{total - here:,} memories would be added, {here:,} are there already. Nothing is stored.")
         report = memory.admin.import_lines(lines, named)
     told = {"format": FORMAT, "added": report.added, "present": report.unchanged, "left_out": report.left_out,
             "refused": dict(report.refused)}
@@ -93,34 +101,39 @@ def import_store(memory: Memory,     # an open store
 @click.option("--later", is_flag=True, help="Make no vectors now: `rlm serve`, `rlm mcp` or `rlm reembed --missing` makes them.")
 @click.option("--user", help="The user_id whose memories are read, of mem0's file with several users.")
 @click.option("--facts", is_flag=True, help="Read conversations for what people say of themselves, and propose it: `rlm review waiting`.")
+@click.option("--dry-run", is_flag=True, help="Store nothing: say what would come in, and show the first memories.")
 @with_memory(makes=True, named=True)
 def import_command(memory: Memory, given: tuple[str, ...], named_format: str | None, later: bool, user: str | None, facts: bool,
-                   as_json: bool, named: str | None) -> None:
+                   dry_run: bool, as_json: bool, named: str | None) -> None:
     """Read what another program remembers, or rlm itself: its export PATH.
 
     [FORMAT] PATH: a file, a folder or a zip archive as it was downloaded, and before it, or with --format, the program that wrote it. A
-    second time it adds what is new; what was deleted here stays deleted."""
+    second time it adds what is new; what was deleted here stays deleted. A file that can't be read is named, the others are stored, and the
+    exit code is 1."""
     if len(given) > 2 or (len(given) == 2 and named_format):
         raise InvalidInput(f"There are too many words: {' '.join(given)}.", "Give one PATH, and one format.")
     path = Path(given[-1])
     format = given[0] if len(given) == 2 else named_format or format_of(path)
     if format == "jsonl" and path.is_file() and is_store(path):
-        import_store(memory, path, named, as_json)
+        import_store(memory, path, named, as_json, dry_run)
         return
-    report = import_export(memory, path, format, embed=False, facts=facts, user=user)
-    if report.added and not later and memory.embeddings.model() is not None:
+    report = import_export(memory, path, format, embed=False, facts=facts, user=user, dry_run=dry_run)
+    if report.added and not (later or dry_run) and memory.embeddings.model() is not None:
         click.echo(f"{report.added:,} memories are stored, and found by their words. Ctrl-C leaves what has no vector for later.", err=True)
         try:
             memory.embeddings.embed_missing(memory.ctx.namespace, memory.clock)
         except KeyboardInterrupt:
             click.echo("The rest gets its vectors by `rlm reembed --missing`, or beside the work of `rlm serve` and `rlm mcp`.", err=True)
     if as_json:
-        return print_json(report.as_dict())
-    click.echo(repr(report))
-    for id, why in list(report.refused.items())[:10]:
-        click.echo(f"refused {id}: {why}", err=True)
-    if len(report.refused) > 10:
-        click.echo(f"and {len(report.refused) - 10:,} more; --json names all", err=True)
+        print_json(report.as_dict() | ({"dry_run": True} if dry_run else {}))
+    else:
+        click.echo("\n".join([repr(report), *report.examples, *(["Nothing is stored: this was a dry run."] if dry_run else [])]))
+        lines = [f"refused {id}: {why}" for id, why in report.refused.items() if id not in report.unread]
+        more = [f"and {len(lines) - 10:,} more; --json names all"] if len(lines) > 10 else []
+        for line in [*lines[:10], *more, *(f"could not be read: {name}: {report.refused[name]}" for name in report.unread)]:
+            click.echo(line, err=True)
+    if report.unread:
+        sys.exit(1)
 
 
 UNITS = {"jsonl": "lines", "pam": "lines", "markdown": "lines", "rdf": "paragraphs"}  # format → what is counted

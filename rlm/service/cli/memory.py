@@ -15,7 +15,8 @@ from rlm.service.capture import same_again
 from rlm.service.proposals import memories_about
 from rlm.service.cli.common import (Group, context_option, example, options, print_counts, print_json, print_rows, print_table, print_value,
                                     terminal_width, text_width, with_memory)
-from rlm.service.importers import is_kakaotalk, kakaotalk_conversations
+from rlm.service.importers import kakaotalk_conversations
+from rlm.service.kakaotalk import is_kakaotalk
 from rlm.service.memory import Memory
 from rlm.service.results import memory_dict
 from rlm.store.records import KINDS, STATUSES, MemoryRecord, read_count

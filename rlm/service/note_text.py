@@ -1,0 +1,129 @@
+"""Notes in Markdown as words that a person would want to be reminded of: without comments, styles, scripts and pictures, with footnotes
+where they are referred to, and with each row of a table as a line that names its columns. Code between fences stays as it is."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import yaml
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(?!.*`)")
+_OPENED = re.compile(r"<!--|<(style|script)\b[^>]*>|(?<!\S)%%(?!\S*%%)", re.IGNORECASE)
+_HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|<(style|script)\b.*?(?:</\1\s*>|\Z)|(?<!\S)%%.*?(?:%%(?!\S)|\Z)",
+                     re.DOTALL | re.IGNORECASE)
+_PICTURE = re.compile(r"!\[\[[^\]|]+\.(?:png|jpe?g|gif|webp|svg|bmp|pdf|mp3|mp4|m4a|wav|mov)(?:[#|][^\]]*)?\]\]|<img\b[^>]*>",
+                      re.IGNORECASE)
+_EMBEDDED = re.compile(r"!\[([^\]]*)\]\((?:[^()]|\([^()]*\))*\)")
+_FILE_NAME = re.compile(r"[^/\s]+\.\w{2,4}|image|Untitled", re.IGNORECASE)
+_WIKI_LINK = re.compile(r"!?\[\[([^\]|]+)(?:\|([^\]]*))?\]\]")
+_LOCAL_LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?![a-z][a-z0-9+.-]*:|#)(?:[^()\s]|\([^()]*\))*\)", re.IGNORECASE)
+_FOOTNOTE = re.compile(r"^\[\^([^\]\s]+)\]:[ \t]*(.*(?:\n(?:[ \t]+\S.*|\n(?=[ \t]+\S)))*)\n?", re.MULTILINE)
+_REFERENCE = re.compile(r"[ \t]?\[\^([^\]\s]+)\]")
+_MARKUP = re.compile(r"</?(?:div|span|p|details|summary|center|font|kbd|sub|sup|u|b|i|em|strong|mark|small|a|aside|figure|iframe)"
+                     r"(?:\s+[\w-]+=(?:\"[^\"]*\"|'[^']*'|[^\s>]+))*\s*/?>", re.IGNORECASE)
+_BLOCK_ID = re.compile(r"[ \t]\^[\w-]+$", re.MULTILINE)
+_RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
+_TAG = re.compile(r"(?<![^\s(,])#([^\W\d_][\w/-]*)")
+_COLOUR = re.compile(r"[0-9a-f]{3}|[0-9a-f]{6}|[0-9a-f]{8}", re.IGNORECASE)
+_FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_PROPERTY = re.compile(r"([^\W\d][\w .-]{0,40}):(?:[ \t]+(.*))?")
+
+
+def front_matter(text: str,  # a note
+                 ) -> tuple[dict[str, Any], str]:
+    "Return what stands between lines of three dashes above a note, and the rest; where that is no list of names and values, it is text."
+    if not (m := _FRONT.match(text)):
+        return {}, text
+    found = _value(m[1])
+    if isinstance(found, str):  # such as a title with a colon
+        lines = [_PROPERTY.fullmatch(line) for line in m[1].splitlines() if line.strip() and not line.lstrip().startswith("#")]
+        found = {p[1]: _value(p[2]) if (p[2] or "").startswith(("[", '"', "'")) else p[2] for p in lines if p} if all(lines) else None
+    if not isinstance(found, Mapping) and m[1].strip():
+        return {}, text
+    return {str(name): value for name, value in (found or {}).items()}, text[m.end():]
+
+
+def _value(text: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text
+
+
+def line_kinds(lines: Sequence[str],  # lines of a note
+               ) -> list[str]:        # of each line: text, code or hidden
+    "Return which lines are text, which are code between fences, and which stand within a comment, a style or a script that began above."
+    found, fence, until = list[str](), "", ""
+    for line in lines:
+        if fence:
+            found.append("code")
+            if (stripped := line.strip()) and not stripped.strip(fence[0]) and len(stripped) >= len(fence):
+                fence = ""
+        elif until:
+            found.append("hidden")
+            until = "" if until in line.lower() else until
+        elif m := _FENCE.match(line):
+            found.append("code")
+            fence = m[1]
+        else:
+            found.append("text")
+            for m in _OPENED.finditer(line):
+                end = {"<!--": "-->", "%%": "%%"}.get(m[0], f"</{(m[1] or '').lower()}")
+                until = "" if end in line[m.end():].lower() else end
+    return found
+
+
+def footnotes(text: str,  # a note
+              ) -> dict[str, str]:
+    "Return the footnotes of a note by their marks."
+    return {m[1]: " ".join(m[2].split()) for m in _FOOTNOTE.finditer(text)}
+
+
+def note_tags(text: str,  # a part of a note
+              ) -> list[str]:
+    "Return the tags that stand in the text, such as `#boat`."
+    lines = text.split("\n")
+    plain = "\n".join(line for line, kind in zip(lines, line_kinds(lines), strict=True) if kind == "text")
+    return list(dict.fromkeys(tag for tag in _TAG.findall(re.sub(r"`[^`]*`", "", plain)) if not _COLOUR.fullmatch(tag)))
+
+
+def note_words(text: str,  # a part of a note
+               notes: Mapping[str, str],  # footnotes by their marks
+               ) -> str:   # empty: it says nothing
+    "Return what a part of a note says."
+    lines = text.split("\n")
+    parts = list[str]()
+    for is_code, run in groupby(zip(lines, line_kinds(lines), strict=True), key=lambda told: told[1] == "code"):
+        words = "\n".join(line for line, _ in run)
+        parts.append(words if is_code else _plain(words, notes))
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(parts)).strip()
+
+
+def _plain(text: str, notes: Mapping[str, str]) -> str:
+    text = _FOOTNOTE.sub("", _HIDDEN.sub("", text))
+    text = _REFERENCE.sub(lambda m: f" ({notes[m[1]]})" if m[1] in notes else m[0], text)
+    text = _EMBEDDED.sub(lambda m: "" if _FILE_NAME.fullmatch(m[1].strip()) else m[1], _PICTURE.sub("", text))
+    text = _WIKI_LINK.sub(lambda m: m[2] or m[1].lstrip("#").replace("#", " › "), text)
+    text = re.sub(r"<br\s*/?>", " ", _LOCAL_LINK.sub(r"\1", text), flags=re.IGNORECASE)
+    return "\n".join(_with_rows(_BLOCK_ID.sub("", _MARKUP.sub("", text)).split("\n")))
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line.strip().removeprefix("|").removesuffix("|"))]
+
+
+def _with_rows(lines: Sequence[str]) -> Iterator[str]:
+    "Lines of a text, each row of a table as one that names its columns."
+    header: list[str] | None = None
+    for n, line in enumerate(lines):
+        following = lines[n + 1] if n + 1 < len(lines) else ""
+        if header is None and "|" in line and "|" in following and _RULE.fullmatch(following) and not _RULE.fullmatch(line):
+            header = _cells(line)
+        elif header is not None and "|" in line:
+            if not (_RULE.fullmatch(line) and lines[n - 1] != line):
+                named = [f"{name}: {cell}" if name else cell for name, cell in zip(header, _cells(line), strict=False) if cell]
+                yield f"- {'; '.join(named)}"
+        else:
+            header = None
+            yield line
