@@ -28,7 +28,10 @@ TOKENS = 1024  # what a block may cost
 LEAST = 0.03  # relevance of a memory that is worth a line; below it stood what had nothing to do with ordinary prompts
 MOST_ASKED = 2_000  # characters of a prompt that are searched for
 MOST_STORED = 20_000  # characters of a turn that are stored
-REACH_S, ANSWER_S = 0.25, 3.0  # seconds to reach a server on this machine, and to wait for its answer
+REACH_S, ANSWER_S = 0.25, 3.0  # seconds to reach a server on this machine, and until its answer is there whole
+ANSWER_BYTES = 4_000_000  # size of an answer that is read
+ADDRESS = re.compile(r"(https?)://(\[[0-9a-fA-F:.]+\]|[^\s:/?#@\[\]]+)(?::(\d{1,5}))?/*")  # scheme, host, port
+HERE = ("localhost", "127.0.0.1", "::1")  # hosts to which a token may go unencrypted
 LOG_BYTES = 200_000  # size at which the older half of the log is dropped
 SESSIONS = 200  # sessions whose parts are kept
 EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "PreCompact")
@@ -98,15 +101,14 @@ class HookServer:
                  namespace: str | None = None,  # the partition; None: the token's first
                  secret: str | None = None,     # a file with a token of `rlm tokens add`; None: none is needed
                  ) -> None:
-        scheme, _, rest = url.partition("://")
-        self.host = rest.rstrip("/")
-        name, colon, port = self.host.rpartition(":")
-        if scheme not in ("http", "https") or not self.host or "/" in self.host or (colon and not port.isdigit()):
+        found = ADDRESS.fullmatch(url)
+        if not found or int(found[3] or 0) > 65_535:
             raise HookFailure(f"{url!r} is not the address of a server, such as {URL}")
-        self.tls, self.place = scheme == "https", (name or self.host, int(port) if colon else 443 if scheme == "https" else 80)
+        self.tls, self.host = found[1] == "https", found[2] + (f":{found[3]}" if found[3] else "")
+        self.place = found[2].strip("[]"), int(found[3] or (443 if self.tls else 80))
         self.headers = {"Rlm-Namespace": namespace} if namespace else {}
         if secret:
-            if not self.tls and self.place[0] not in ("localhost", "127.0.0.1"):
+            if not self.tls and self.place[0] not in HERE:
                 raise HookFailure(f"the token would go to {self.place[0]} unencrypted")
             with open(os.path.expanduser(secret), encoding="utf-8") as file:
                 self.headers["Authorization"] = f"Bearer {file.read().strip()}"
@@ -115,7 +117,8 @@ class HookServer:
             path: str,                # path on the server
             body: Mapping[str, Any],  # JSON to send
             ) -> Any:
-        "Send a request and return the answer. Raises `ServerAway`, `HookFailure`."
+        "Send a request and return the answer, which must be there within `ANSWER_S`. Raises `ServerAway`, `HookFailure`."
+        until = time.monotonic() + ANSWER_S
         try:
             link = socket.create_connection(self.place, REACH_S)
         except OSError as e:
@@ -125,11 +128,17 @@ class HookServer:
             if self.tls:
                 import ssl
                 link = ssl.create_default_context().wrap_socket(link, server_hostname=self.place[0])
-            link.sendall(request_bytes("POST", path, self.host, body, self.headers))
-            parts = list[bytes]()
-            while part := link.recv(65_536):
-                parts.append(part)
-        return answer_of(b"".join(parts))
+            parts = bytearray()
+            try:
+                link.sendall(request_bytes("POST", path, self.host, body, self.headers))
+                while len(parts) <= ANSWER_BYTES and (left := until - time.monotonic()) > 0:
+                    link.settimeout(left)
+                    if not (part := link.recv(65_536)):
+                        return answer_of(bytes(parts))
+                    parts += part
+            except TimeoutError:
+                pass
+        raise HookFailure(f"the server gave no whole answer of at most {ANSWER_BYTES:,} bytes within {ANSWER_S:g} s")
 
 
 def session_parts(log: str,  # path of the log; the parts are kept beside it

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['Foreign', 'COLUMNS', 'MOST_BYTES', 'FileReader', 'READERS_OF', 'IMPORT_BATCH', 'EXAMPLES', 'ForeignConversation',
            'ForeignMemory', 'UnreadablePart', 'chatgpt_conversation', 'html_text', 'kakaotalk_conversations',
-           'mem0_memory', 'markdown_sections', 'table_rows', 'export_files', 'text_of', 'told', 'read_export',
-           'ForeignReport', 'ForeignImport', 'import_export']
+           'mem0_memory', 'markdown_sections', 'table_rows', 'export_files', 'text_of', 'read_export', 'ForeignReport',
+           'ForeignImport', 'import_export']
 
 # %% ../../nbs/90_service/10_importers.ipynb #50790d79
 import csv
@@ -87,6 +87,32 @@ def _turn_of(id: str,                  # the message's own id
         when = {"valid_from": str(at)}
     return {"id": id, "role": "user" if role in ("user", "human") else "assistant" if role in ("assistant", "model", "ai") else str(role),
             "text": text, **when, **({"extra": {"attachments": names}} if names else {})}
+
+
+def _readable_parts(parts: Iterable[tuple[str, Any]],  # place of each part, and the part
+                    read: Callable[[Any, str], Foreign],  # reads a part, given where it stands
+                    ) -> Iterator[Foreign]:
+    "Read each part; one that can't be read is named, and the others are read. Raises what the first raised where none can be."
+    first: Exception | None = None
+    readable = False
+    for place, part in parts:
+        try:
+            found: Foreign = read(part, place)
+            found = replace(found, place=place) if isinstance(found, ForeignConversation) else found
+        except InvalidInput as e:
+            first, found = first or InvalidInput(f"{place}: {e.message}", e.hint), UnreadablePart(place, _told(e))
+        except (KeyError, AttributeError, TypeError) as e:
+            first, found = first or e, UnreadablePart(place, f"It is not laid out as it should be ({type(e).__name__}: {e}).")
+        readable |= not isinstance(found, UnreadablePart)
+        yield found
+    if first and not readable:
+        raise first
+
+
+def _told(error: InvalidInput,  # error of a part
+          ) -> str:
+    "Return what an error says, with its remedy, without the list of what is known."
+    return f"{error.message} {error.hint.partition('Known: ')[0]}".rstrip()
 
 # %% ../../nbs/90_service/10_importers.ipynb #82285dd6
 _NOT_SAID = frozenset({"user_editable_context", "model_editable_context", "thoughts", "reasoning_recap", "system_error"})
@@ -298,7 +324,8 @@ def markdown_sections(text: str,  # a note
     def section() -> Iterator[ForeignMemory]:
         if (body := "\n".join(part).strip()) and (words := note_words(body, marks)):
             title, heading = " › ".join(t for _, t in path), note_words(path[-1][1], marks) if path else ""
-            above = " › ".join(dict.fromkeys(t for t in (note, *(note_words(t, marks) for _, t in path[:-1])) if t != heading))
+            over = {t.casefold(): t for t in (note, *(note_words(t, marks) for _, t in path[:-1])) if t.casefold() != heading.casefold()}
+            above = " › ".join(over.values())
             tags = [*own.get("tags", ()), *note_tags(body)]
             extra = {**kept, "file": name, **({"section": title} if title else {})}
             yield ForeignMemory(digest(name, title, body), {
@@ -456,32 +483,6 @@ def _listed(given: Any, name: str, what: str) -> list[Mapping[str, Any]]:
     return found
 
 
-def _readable_parts(parts: Iterable[tuple[str, Any]],  # place of each part, and the part
-                    read: Callable[[Any, str], Foreign],  # reads a part, given where it stands
-                    ) -> Iterator[Foreign]:
-    "Read each part; one that can't be read is named, and the others are read. Raises what the first raised where none can be."
-    first: Exception | None = None
-    readable = False
-    for place, part in parts:
-        try:
-            found: Foreign = read(part, place)
-            found = replace(found, place=place) if isinstance(found, ForeignConversation) else found
-        except InvalidInput as e:
-            first, found = first or InvalidInput(f"{place}: {e.message}", e.hint), UnreadablePart(place, told(e))
-        except (KeyError, AttributeError, TypeError) as e:
-            first, found = first or e, UnreadablePart(place, f"It is not laid out as it should be ({type(e).__name__}: {e}).")
-        readable |= not isinstance(found, UnreadablePart)
-        yield found
-    if first and not readable:
-        raise first
-
-
-def told(error: InvalidInput,  # error of a part
-         ) -> str:
-    "Return what an error says, with its remedy, without the list of what is known."
-    return f"{error.message} {error.hint.partition('Known: ')[0]}".rstrip()
-
-
 FileReader = Callable[[bytes, str, bool], Iterable[Foreign]]  # content, name, whether the export is this one file → what is in it
 
 
@@ -551,7 +552,7 @@ def read_export(path: "str | Path",  # a file, a folder or a zip archive
             wrong = e if isinstance(e, InvalidInput) else InvalidInput(
                 f"{name} is not laid out as an export of {format} ({type(e).__name__}: {e}).", "Give the export as it was downloaded.")
             first = first or wrong
-            yield UnreadablePart(name, told(wrong), whole=True)
+            yield UnreadablePart(name, _told(wrong), whole=True)
     if first and not readable:
         raise first
 
@@ -618,7 +619,7 @@ def _storable(given: Iterable[dict[str, Any]], prepare: Callable[[dict[str, Any]
         try:
             kept += prepare(fields)
         except InvalidInput as e:
-            refused[place or str(fields["id"])] = told(e)
+            refused[place or str(fields["id"])] = _told(e)
     return kept
 
 
@@ -724,7 +725,7 @@ class ForeignImport:
             if not self.dry_run:
                 self.memory.update(old.id, **{name: getattr(new, name) for name in ("text", "role", "speaker", "valid_from")})
         except InvalidInput as e:
-            self.refused[old.id] = told(e)
+            self.refused[old.id] = _told(e)
             return False
         return True
 

@@ -13,7 +13,7 @@ from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
-from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
+from urllib.request import HTTPRedirectHandler, OpenerDirector, ProxyHandler, Request, build_opener
 
 from rlm.companion.composer import ContextBlock
 from rlm.core.clock import from_iso, to_iso
@@ -114,7 +114,8 @@ class RemoteMemory:
         self.url, self.timeout = url.rstrip("/"), timeout
         self._headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {}) | (
             _inside(namespace) if namespace else {})
-        self._opener: OpenerDirector = build_opener(_NoRedirect)
+        here = [ProxyHandler({})] if parts.hostname in LOOPBACK else []  # a proxy has no way to this machine, and would see the token
+        self._opener: OpenerDirector = build_opener(_NoRedirect, *here)
 
     def __repr__(self) -> str:
         return f"RemoteMemory({self.url!r})"

@@ -1,8 +1,12 @@
 "The hook of Claude Code: a process for each event, with a server and without one."
 import json
+import socket
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +19,7 @@ from rlm.service.cli import main
 from rlm.service.hook import LOG_BYTES, HookFailure, HookServer, answer_of, last_answer, note
 from rlm.service.http.tokens import TokenFile
 from rlm.service.proposals import propose_rejection
+from rlm.service.remote import connect
 
 pytestmark = pytest.mark.usefixtures("bare")
 AWAY = "http://127.0.0.1:9"  # nothing listens there
@@ -143,6 +148,55 @@ def test_a_token_does_not_leave_the_machine_unencrypted(tmp_path: Path) -> None:
         HookServer("http://memory.example", None, str(tmp_path / "secret"))
     with pytest.raises(HookFailure, match="does not speak HTTP"):
         answer_of(b"220 mail ready\r\n")
+
+
+def test_an_address_may_be_of_ipv6_and_a_proxy_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "secret").write_text("abc")
+    for url, place, host in (("http://[::1]:8377", ("::1", 8377), "[::1]:8377"), ("http://[::1]/", ("::1", 80), "[::1]"),
+                             ("https://memory.example", ("memory.example", 443), "memory.example"),
+                             ("http://localhost:1/", ("localhost", 1), "localhost:1")):
+        server = HookServer(url, None, str(tmp_path / "secret"))
+        assert (server.place, server.host) == (place, host)
+    for wrong in ("http://::1:8377", "http://[::1", "http://a/b", "http://a:99999", "http://u:p@a", "http://", "a:80"):
+        with pytest.raises(HookFailure, match="is not the address"):
+            HookServer(wrong)
+    with pytest.raises(HookFailure, match="unencrypted"):
+        HookServer("http://[2001:db8::1]:80", None, str(tmp_path / "secret"))
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, AWAY)
+    with answering([b'HTTP/1.0 200 OK\r\n\r\n{"a": 1}'], "::1") as port:
+        assert HookServer(f"http://[::1]:{port}").ask("/v1/context", {}) == {"a": 1}
+    with serving(tmp_path / "memory.db", serve_rate=0) as running:
+        hook(tmp_path, prompt("We use tabs"), "--url", running.url)
+        assert last_line(tmp_path)["by"] == "server"
+        assert connect(running.url).write("the mirror").text == "the mirror"
+
+
+def test_a_server_that_drips_or_floods_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rlm.service.hook.ANSWER_S", 0.3)
+    for sent in ([b"x"] * 40, [b"x" * 500_000] * 20, [b""] * 40):
+        with answering(sent, "127.0.0.1", 0.05) as port, pytest.raises(HookFailure, match="no whole answer"):
+            HookServer(f"http://127.0.0.1:{port}").ask("/v1/context", {})
+
+
+@contextmanager
+def answering(parts: list[bytes], host: str, pause: float = 0.0) -> Iterator[int]:
+    "A server that answers one request with parts, one after the other, and no faster."
+    if ":" in host and not Path("/proc/net/if_inet6").exists():
+        pytest.skip("this machine has no IPv6")
+    with socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET) as listening:
+        def answer() -> None:
+            with suppress(OSError):
+                link, _ = listening.accept()
+                with link:
+                    link.recv(65_536)
+                    for part in parts:
+                        link.sendall(part)
+                        time.sleep(pause)
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        yield listening.getsockname()[1]
+        thread.join(5)
 
 
 def test_an_answer_is_read_from_the_transcript_of_earlier_programs(tmp_path: Path) -> None:
