@@ -187,6 +187,9 @@ class Database(Protocol):
                     ) -> AbstractContextManager[None]:
         "Store all that is done inside, or nothing. A transaction inside another is a part of it that can fail by itself."
 
+    def check_writable(self) -> None:
+        "Raise `StoreReadOnly`, `StoreFull` or `StoreError` where a write would fail now. Nothing is stored."
+
     def snapshot(self) -> AbstractContextManager[None]:
         "Read all that is read inside as of one moment, whatever others write meanwhile."
 

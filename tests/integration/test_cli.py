@@ -599,6 +599,38 @@ def test_restoring_asks(home: Path) -> None:
     assert len(list((home / STORE).parent.glob("memory.db.replaced-*"))) == 1
 
 
+def test_a_store_is_not_restored_from_itself_by_whatever_name(home: Path) -> None:
+    (home / "link.db").symlink_to(home / STORE)
+    (home / "hard.db").hardlink_to(home / STORE)
+    before = (home / STORE).read_bytes()
+    for name in (str(STORE), "link.db", "hard.db"):
+        done = run(home, "db", "restore", name, "--yes")
+        assert done.returncode == 1 and b"is the store itself; nothing was changed" in done.stderr
+    assert (home / STORE).read_bytes() == before and not list((home / STORE).parent.glob("memory.db.replaced-*"))
+
+
+def test_a_new_settings_file_says_whether_it_is_read(home: Path) -> None:
+    assert b"Written to rml_config.yaml. It is read in this folder.\n" in run(home, "config", "init").stdout
+    (home / "rml_config.yaml").rename(home / "rlm.yaml")
+    done = run(home, "config", "init")
+    assert done.returncode == 1 and b"Settings are read from 'rlm.yaml'" in done.stderr and not (home / "rml_config.yaml").exists()
+    assert b"It is read where it is named: --config team.yaml, or RLM_CONFIG." in run(home, "config", "init", "team.yaml").stdout
+    (home / "rlm.yaml").rename(home / ".rlm" / "rlm.yaml")
+    said = json.loads(run(home, "config", "init", "--json").stdout)
+    assert said["path"] == "rml_config.yaml" and said["instead_of"].endswith(".rlm/rlm.yaml")
+    assert b"file rml_config.yaml" in run(home, "config").stdout
+
+
+def test_a_rotated_token_says_how_long_the_old_one_works(home: Path) -> None:
+    done = run(home, "tokens", "rotate", "5e5e5e5e", "--grace", "2h")
+    assert b"Token 5e5e5e5e, which it replaces, works until 20" in done.stderr and len(done.stdout.strip()) == 47
+    new = json.loads(run(home, "tokens", "list", "--json").stdout)[1]["id"]
+    done = run(home, "tokens", "rotate", new)
+    assert f"Token {new}, which it replaces, is refused from now on.".encode() in done.stderr
+    found = json.loads(run(home, "tokens", "rotate", "5e5e5e5e", "--grace", "1h", "--json").stdout)
+    assert found["replaced"]["id"] == "5e5e5e5e" and found["replaced"]["works_until"].startswith("20")
+
+
 def test_a_copy_that_may_still_hold_the_text_is_named(home: Path) -> None:
     run(home, "db", "restore", "notes.db", "--yes")
     done = run(home, "memory", "delete", "tea", "--erase", "--yes")

@@ -22,7 +22,7 @@ import pytest
 from serving import Running, problem, request, serving
 
 from rlm import Memory
-from rlm.core.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreMoved, StoreReadOnly
+from rlm.core.errors import RlmError, StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreMoved, StoreReadOnly
 from rlm.recall.anchoring import BEAM
 from rlm.service.http.routing import Service
 from rlm.service.http.tokens import TokenFile, TokenUses
@@ -264,8 +264,79 @@ def test_health_tells_whether_the_store_answers(client: httpx.Client, open_serve
     assert client.get("/health").json() == {"live": True, "ready": True}
     open_server.service.pool.store().close()
     answer = client.get("/health")
-    assert (answer.status_code, answer.json()) == (503, {"live": True, "ready": False})
+    assert (answer.status_code, answer.json()) == (503, {"live": True, "ready": False, "problem": "The store does not answer."})
     assert client.get("/health/live").json() == {"live": True}
+
+
+def test_health_and_figures_answer_while_the_store_keeps_all_others_waiting(path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                                            caplog: pytest.LogCaptureFixture) -> None:
+    released, asked = threading.Event(), list[int]()
+
+    def silent(*_args: Any, **_more: Any) -> int:
+        asked.append(1)
+        assert released.wait(300)
+        return 3
+    with serving(path) as running, running.client() as client:
+        running.service.readiness.wait_s, store = 0.2, running.service.pool.store()
+        for part, name in ((store.backend, "position"), (store.backend.edge_table, "count"), (store, "stats")):
+            monkeypatch.setattr(part, name, silent)
+        with ThreadPoolExecutor(60) as others:
+            try:
+                waiting = [others.submit(client.get, "/v1/stats") for _ in range(60)]
+                for _ in range(3):
+                    answer = client.get("/health")
+                    assert (answer.status_code, answer.json()["problem"]) == (503, "The store does not answer.")
+                assert "\nrlm_ready 0.0\n" in client.get("/metrics").text and client.get("/health/live").status_code == 200
+                assert not any(w.done() for w in waiting) and caplog.text.count("Not ready: The store does not answer.") == 1
+            finally:
+                released.set()
+        assert len([1 for _ in range(600) if client.get("/health").status_code == 200 or time.sleep(.05)]) and "Ready again" in caplog.text
+        assert "\nrlm_ready 1.0\n" in client.get("/metrics").text
+
+
+def test_health_names_what_keeps_the_store_from_being_written(path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                              caplog: pytest.LogCaptureFixture) -> None:
+    def refuse(error: RlmError) -> str:
+        def raising() -> None:
+            raise error
+        monkeypatch.setattr(store.backend.db, "check_writable", raising)
+        answer = client.get("/health")
+        assert answer.status_code == 503 and not answer.json()["ready"] and str(path) not in answer.text
+        return str(answer.json()["problem"])
+    with serving(path) as running, running.client() as client:
+        store = running.service.pool.store()
+        assert refuse(StoreFull(f"There is no room for {path}.")) == "There is no room left for the store."
+        assert refuse(StoreReadOnly(f"{path} can't be written to.")) == "The store can only be read."
+        assert refuse(StoreCorrupt(f"{path} is damaged.")) == "The store is damaged."
+        assert str(path) in caplog.text, "the log says more"
+        monkeypatch.undo()
+        assert client.get("/health").json() == {"live": True, "ready": True}
+    with serving(path, more={"read_only": True}) as running, running.client() as client:
+        assert client.get("/health").json() == {"live": True, "ready": True}, "nobody wants to write"
+
+
+def test_a_request_that_is_refused_is_counted_and_logged_under_its_route(path: Path, book: TokenFile, tmp_path: Path) -> None:
+    token, log = book.add("default", ["admin"])[0], tmp_path / "access.log"
+    with serving(path, book, serve_max_body=1000, access_log=str(log)) as running, running.client(token) as client, \
+            running.client() as stranger:
+        assert stranger.get("/v1/memories/a%2Fb/links/c").status_code == stranger.delete("/v1/memories/x").status_code == 401
+        assert stranger.post("/mcp", json={}).status_code == 401 and stranger.get("/v1/nowhere").status_code == 401
+        assert client.post("/v1/write", json={"text": "x" * 2000}).status_code == 413
+        assert client.post("/v1/memories:bulk", content=b"x").status_code == 415
+        assert client.get("/v1/timeline", headers={"Rlm-Namespace": "theirs"}).status_code == 403
+        assert client.get("/v1/timeline", headers={"Origin": "http://evil.example"}).status_code == 403
+        assert client.put("/v1/memories/x", json={}).status_code == 405
+        for _ in range(2):
+            assert client.post("/v1/write", json={"text": "a kite"}, headers={"Idempotency-Key": "k"}).status_code == 201
+        text = client.get("/metrics").text
+    refused = {("GET", "/v1/memories/{id}/links/{target}", 401), ("DELETE", "/v1/memories/{id}", 401), ("POST", "/mcp", 401),
+               ("GET", "other", 401), ("POST", "/v1/write", 413), ("POST", "/v1/memories:bulk", 415), ("GET", "/v1/timeline", 403),
+               ("PUT", "/v1/memories/{id}", 405), ("POST", "/v1/write", 201)}
+    counted = set(re.findall(r'rlm_http_requests_total{method="(\w+)",route="([^"]+)",status="(\d+)"}', text))
+    assert {(method, route, int(status)) for method, route, status in counted} == refused
+    assert 'method="POST",route="/v1/write",status="201"} 2.0' in text, "an answer that is given again"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert refused <= {(line["method"], line["route"], line["status"]) for line in lines}
 
 
 def test_health_reads_the_store_once_a_second_at_most(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,7 +364,7 @@ def test_a_lack_of_open_files_is_said_to_pass(client: httpx.Client, open_server:
     while "open" not in caplog.text and time.monotonic() < deadline:  # it is written when the answer has been sent
         time.sleep(0.01)
     assert "open" in caplog.text
-    assert client.get("/health").json() == {"live": True, "ready": False}
+    assert client.get("/health").json() == {"live": True, "ready": False, "problem": "The server has no room for one open file more."}
     monkeypatch.undo()
     assert client.post("/v1/search", json={"q": "x"}).status_code == 200 and client.get("/health").json()["ready"]
 

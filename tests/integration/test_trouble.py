@@ -430,12 +430,14 @@ def test_a_full_disk(small_disk: Path) -> None:
 
         ids += fill_up(memory)
         refused(StoreFull, lambda: memory.write_many(["otter " * 200] * 500), "no room left")
+        refused(StoreFull, memory.backend.db.check_writable, "no room")
         refused(StoreFull, lambda: memory.backup(small_disk / "backup.db"), "no room left")
         refused(StoreError, lambda: memory.export_jsonl(small_disk / "export.jsonl"), "can't be written")
         assert sorted(f.name for f in small_disk.iterdir()) == ["memory.db", "memory.db-shm", "memory.db-wal"], "half a copy was left"
         assert all(memory.get(id) for id in ids) and memory.search("otter") and memory.check() == []
         subprocess.run(["mount", "-o", "remount,size=16m", str(small_disk)], check=True)
         ids.append(memory.write("room again").id)
+        memory.backend.db.check_writable()
     with Memory(small_disk / "memory.db") as memory:
         assert memory.check() == [] and all(memory.get(id) for id in ids)
 

@@ -2,9 +2,11 @@
 
 These tests speak the verbs of `SQLStorage` alone. A last one sets a random life of a store against a model in plain Python."""
 import ast
+import errno
+import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from itertools import combinations
 from pathlib import Path
@@ -26,7 +28,7 @@ from hypothesis.stateful import (
 
 from rlm import Memory
 from rlm.core.clock import ManualClock
-from rlm.core.errors import InvalidInput, NotFound, RlmError, StoreBusy, StoreError, StoreReadOnly
+from rlm.core.errors import InvalidInput, NotFound, RlmError, StoreBusy, StoreError, StoreFull, StoreReadOnly
 from rlm.core.text import tokens
 from rlm.search.candidates import LATER
 from rlm.store import Edge, Event, Filters, MemoryRecord, SQLiteDatabase, SQLStorage, Weights
@@ -842,3 +844,27 @@ def test_the_facade_asks_its_backend_only_what_every_backend_answers(root: Path)
     through = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
                and any(isinstance(a, ast.Attribute) and a.attr == "db" for a in n.args)}
     assert through <= REACHES["service/memory.py"], "a new reach into the database wants a verb of the protocol instead"
+
+
+def test_whether_a_store_can_be_written_is_found_out_without_a_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(code: int) -> Any:
+        def raising(*_args: Any, **_more: Any) -> Any:
+            raise OSError(code, os.strerror(code))
+        monkeypatch.setattr("tempfile.TemporaryFile", raising)
+        return db.check_writable
+    with closing(SQLiteDatabase(tmp_path / "m.db")) as db:
+        before = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
+        db.check_writable()
+        assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
+        for code, kind in ((errno.ENOSPC, StoreFull), (errno.EDQUOT, StoreFull), (errno.EROFS, StoreReadOnly), (errno.EMFILE, StoreError)):
+            with pytest.raises(kind):
+                refuse(code)()
+        monkeypatch.undo()
+        (tmp_path / "m.db").rename(tmp_path / "other.db")
+        with pytest.raises(StoreError, match="moved"):
+            db.check_writable()
+    SQLiteDatabase(tmp_path / "read.db").close()
+    with closing(SQLiteDatabase(tmp_path / "read.db", read_only=True)) as db, pytest.raises(StoreReadOnly):
+        db.check_writable()
+    with closing(SQLiteDatabase(":memory:")) as db:
+        db.check_writable()

@@ -2,8 +2,10 @@
 import logging
 import os
 import stat
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -11,7 +13,8 @@ import pytest
 
 from rlm.core.clock import ManualClock, parse_time
 from rlm.core.errors import InvalidInput, NotFound, RlmError, SettingsError
-from rlm.service.http.tokens import TokenFile, TokenUses, read_expiry, read_lifetime
+from rlm.core.files import file_lock
+from rlm.service.http.tokens import Token, TokenFile, TokenUses, hash_secret, read_expiry, read_lifetime
 
 NOW = parse_time("2026-11-25T09:00:00Z")
 
@@ -168,17 +171,25 @@ def test_tokens_are_needed_once_there_is_a_file(book: TokenFile) -> None:
     assert book.required(), "a file that is deleted must not let everybody in"
 
 
+def note(uses: TokenUses, token: Token) -> None:
+    "Note a use, and wait for the thread that writes it, if there is one."
+    uses.note(token)
+    for thread in threading.enumerate():
+        if thread.name == "rlm-token-uses":
+            thread.join(60)
+
+
 def test_last_uses_are_kept_once_a_minute_and_servers_may_share_them(book: TokenFile, clock: ManualClock) -> None:
     one, two = (book.add("default")[1] for _ in range(2))
     here, there = (TokenUses(book.path, clock) for _ in range(2))
-    here.note(one)
+    note(here, one)
     assert here.read() == {one.id: NOW} and stat.S_IMODE(here.path.stat().st_mode) == 0o600
     clock.advance(seconds=30)
-    there.note(two)
-    here.note(one)
+    note(there, two)
+    note(here, one)
     assert here.read() == {one.id: NOW, two.id: NOW + timedelta(seconds=30)}
     clock.advance(seconds=30)
-    here.note(two)
+    note(here, two)
     here.save()
     assert here.read() == {one.id: NOW + timedelta(seconds=30), two.id: NOW + timedelta(seconds=60)}
 
@@ -188,8 +199,29 @@ def test_a_use_that_can_not_be_stored_is_said_in_the_log(book: TokenFile, clock:
     uses = TokenUses(book.path, clock)
     uses.path.mkdir()
     with caplog.at_level(logging.WARNING, "rlm.serve"):
-        uses.note(made)
+        note(uses, made)
     assert "last used" in caplog.text
+
+
+def test_a_lock_on_the_file_of_last_uses_keeps_no_request_waiting(book: TokenFile, clock: ManualClock,
+                                                                  caplog: pytest.LogCaptureFixture) -> None:
+    _, made = book.add("default")
+    uses = TokenUses(book.path, clock)
+    with file_lock(uses.path):
+        uses.note(made)  # in a thread of its own it waits for the lock
+        uses.save(patience_s=0)
+        assert "locked by another process" in caplog.text and not uses.read()
+    uses.save()
+    assert uses.read() == {made.id: NOW}
+
+
+def test_a_token_of_many_is_found_without_a_look_at_the_others(book: TokenFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine, kept = book.add("mina")
+    others = [replace(kept, digest=hash_secret(f"rlm_{n}"), namespace=f"tenant-{n}") for n in range(1000)]
+    book.path.write_text("".join(t.line() for t in [*others, kept]))
+    assert len(book.tokens()) == 1001 and book.holder(mine) == kept and book.holder("rlm_999") == others[-1]
+    monkeypatch.setattr(Token, "__eq__", lambda *_: pytest.fail("tokens are compared"))
+    assert book.holder(mine) is not None and book.holder("rlm_1000") is None
 
 
 @pytest.mark.parametrize(("text", "ends"), [("90d", NOW + timedelta(days=90)), (" 12h ", NOW + timedelta(hours=12)),

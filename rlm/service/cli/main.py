@@ -1,5 +1,6 @@
 """The command line: all groups under one name, and the settings in force."""
 
+import os
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.resources import files
@@ -13,6 +14,7 @@ from rlm.core.errors import InvalidInput
 from rlm.service.cli.common import Group, example, json_option, print_json, print_rows, store_options
 
 
+SETTINGS_FILE = Path("rml_config.yaml")  # name under which a settings file is written when none is given
 COMMANDS = {  # name → where the command is, and what the list of commands says of it
     "memory": ("rlm.service.cli.strategies:memory_group", "Write, search and manage memories."),
     "conversation": ("rlm.service.cli.memory:conversation_group", "Store the turns of a conversation, and read them."),
@@ -128,14 +130,24 @@ def config(ctx: click.Context, db: Path | None, namespace: str | None, config: P
 
 
 @config.command(epilog=example("rlm config init", "rlm config init team.yaml --json"))
-@click.argument("path", type=click.Path(path_type=Path), default=Path("rml_config.yaml"))
+@click.argument("path", type=click.Path(path_type=Path), default=SETTINGS_FILE)
 @json_option
 def init(path: Path, as_json: bool) -> None:
-    "Write a settings file to PATH: every setting with its default and what it does. Default: rml_config.yaml, which is read here."
-    text = files("rlm").joinpath("data", "rml_config.yaml").read_text(encoding="utf-8")
+    """Write a settings file to PATH: every setting with its default and what it does. Default: rml_config.yaml, which is read here, unless
+    another one is."""
+    from rlm.core.settings import find_file
+    text, before = files("rlm").joinpath("data", "rml_config.yaml").read_text(encoding="utf-8"), find_file(None, os.environ)
+    if path == SETTINGS_FILE and before is not None and before != path and (before.parent == path.parent or os.environ.get("RLM_CONFIG")):
+        raise InvalidInput(f"Settings are read from {str(before)!r}, and would not be from {str(path)!r}; nothing was written.",
+                           "Edit that file, or name another one, such as: rlm config init team.yaml")
     try:
         with open(path, "x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
         raise InvalidInput(f"There is a file {str(path)!r} already.", "Name another one, or move it away first.") from None
-    print_json({"path": str(path)}) if as_json else click.echo(f"Written to {path}.")
+    now = find_file(None, os.environ)
+    if now is None or not now.samefile(path):
+        what = f"It is read where it is named: --config {path}, or RLM_CONFIG."
+    else:
+        what = "It is read in this folder" + (f" from now on, instead of {before}." if before else ".")
+    print_json({"path": str(path), "instead_of": before and str(before)}) if as_json else click.echo(f"Written to {path}. {what}")

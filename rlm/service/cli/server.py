@@ -51,16 +51,23 @@ def token_dict(token: Token,                  # a token of the file
     return found | {"namespaces": list(token.namespaces)} | ({"last_used": to_iso(used)} if used else {})
 
 
+def minute(moment: datetime | None,  # in UTC
+           ) -> str:
+    "Return a moment as people read it; nothing for none."
+    return "" if moment is None else f"{moment:%Y-%m-%d %H:%M}"
+
+
 def show_token(secret: str,    # token that was made
                made: Token,    # entry that is kept of the token
                as_json: bool,  # whether it is told as JSON
+               **more: object,  # further fields of the JSON
                ) -> None:
     "Print a token, this once; what it opens goes to the standard error."
     if as_json:
-        return print_json({"token": secret, **token_dict(made)})
+        return print_json({"token": secret, **token_dict(made), **more})
     click.echo(secret)
     where = " and ".join(repr(n) for n in made.namespaces)
-    until = f" until {made.expires:%Y-%m-%d %H:%M} UTC" if made.expires else ""
+    until = f" until {minute(made.expires)} UTC" if made.expires else ""
     click.echo(f"Token {made.id} opens namespace {where} to {' and '.join(made.rights)}{until}. It is not shown again.", err=True)
 
 
@@ -90,9 +97,6 @@ def list_(token_file: Path | None, config: Path | None, as_json: bool) -> None:
     "List all tokens: names, namespaces, rights, labels, and when they were made, last used, and end."
     tokens = TokenFile(load_settings(config, token_file=token_file).token_file)
     known, used = tokens.tokens(), TokenUses(tokens.path).read()
-
-    def minute(moment: datetime | None) -> str:
-        return "" if moment is None else f"{moment:%Y-%m-%d %H:%M}"
     rows = [(t.id, ", ".join(t.namespaces), ", ".join(t.rights), t.label, minute(t.created), minute(used.get(t.id)),
              minute(t.expires) if t.valid_at(tokens.clock.now()) else "expired") for t in known]
     print_rows(as_json, [token_dict(t, used.get(t.id)) for t in known], rows,
@@ -105,9 +109,13 @@ def list_(token_file: Path | None, config: Path | None, as_json: bool) -> None:
 @token_options
 @json_option
 def rotate(id: str, grace: str | None, token_file: Path | None, config: Path | None, as_json: bool) -> None:
-    "Replace the token with this ID by a new one that opens the same, and show that this once."
-    span = timedelta() if grace is None else read_lifetime(grace)
-    show_token(*TokenFile(load_settings(config, token_file=token_file).token_file).rotate(id, span), as_json)
+    "Replace the token with this ID by a new one that opens the same, and show that this once; say until when the old one works."
+    span, tokens = timedelta() if grace is None else read_lifetime(grace), TokenFile(load_settings(config, token_file=token_file).token_file)
+    secret, made = tokens.rotate(id, span)
+    ends = next((t.expires for t in tokens.tokens() if t.id == id), None)
+    show_token(secret, made, as_json, replaced={"id": id, "works_until": ends and to_iso(ends)})
+    if not as_json:
+        click.echo(f"Token {id}, which it replaces, {f'works until {minute(ends)} UTC' if ends else 'is refused from now on'}.", err=True)
 
 
 @tokens_group.command("revoke", epilog=example("rlm tokens revoke 5e5e5e5e"))

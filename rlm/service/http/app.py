@@ -19,11 +19,11 @@ from .agent_routes import agent_routes
 from .pages import docs_page, docs_policy
 from .errors import HttpProblem, log_problem, problem_of
 from .idempotency import CHANGING_METHODS, MAX_KEY, IdempotentRequests
-from .middleware import App, Gateway, GatewayConfig, Observer, is_loopback
+from .middleware import OPEN_PATHS, App, Gateway, GatewayConfig, Observer, is_loopback
 from .routing import DirectRequests, Service, install
 from .schemas import FilterFields, TurnBody, WriteBody, error_location, problem_responses
 from .tokens import Token, TokenFile
-from .telemetry import TracingMiddleware
+from .telemetry import TracingMiddleware, route_namer
 
 TABLES = (memory_routes.everything, routes.searching, memory_routes.one, memory_routes.links, memory_routes.talks, *companion_routes.TABLES,
           companion_routes.rules, routes.looking, routes.attention)
@@ -188,12 +188,15 @@ def guarded_application(service: Service,                 # memories, metrics an
     names = frozenset(n.strip().lower() for n in settings.serve_names.split(",")) if is_loopback(settings.serve_host) else None
     guest = Token("guest", settings.namespace, ("admin",))
     config = GatewayConfig(tokens, guest, names, settings.serve_max_body, settings.serve_rate)
-    app: App = IdempotentRequests(application(service))
+    api = application(service)
+    app: App = IdempotentRequests(api)
+    paths = [*OPEN_PATHS, *api.openapi()["paths"]]
     if find_spec("mcp") is not None:  # an extra of its own
-        from rlm.service.mcp.http import with_mcp
+        from rlm.service.mcp.http import PATH, with_mcp
         app = with_mcp(app, service.pool, settings.serve_max_body)
+        paths.append(PATH)
     app = DirectRequests(app, service, ROUTES)
     observers: list[Observer] = [service.metrics.count_request]
     if service.access_log is not None:
         observers.append(service.access_log)
-    return TracingMiddleware(Gateway(app, config, observers), service.tracer)
+    return TracingMiddleware(Gateway(app, config, observers, route=route_namer(paths)), service.tracer)

@@ -348,8 +348,10 @@ class Gateway:
                  config: GatewayConfig,           # rules that requests are held to
                  observers: Iterable[Observer] = (),  # called with each request when it is over
                  now: Callable[[], float] = time.monotonic,  # clock, in seconds
+                 route: Callable[[str], str] = lambda path: "",  # route of a path, of a request that is answered before it got there
                  ) -> None:
         self.app, self.config, self.observers, self.limiter = app, config, tuple(observers), RateLimiter(config.rate, now)
+        self.route = route
         self.wrong = WrongTokens(now)
         self.uses = None if config.tokens is None else TokenUses(config.tokens.path, config.tokens.clock)
 
@@ -362,7 +364,7 @@ class Gateway:
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             if self.uses is not None:
-                self.uses.save()
+                await asyncio.to_thread(self.uses.save)
             return
         if scope["type"] != "http":
             raise RuntimeError(f"a {scope['type']} is not served here")
@@ -376,5 +378,7 @@ class Gateway:
         except Exception as error:
             await context.refuse(log_problem(error))
         finally:
+            if "route" not in scope:
+                scope["rlm.route"] = self.route(scope["path"])
             for observe in self.observers:
                 observe(context)

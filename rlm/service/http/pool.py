@@ -12,11 +12,12 @@ for itself is its index, which for a large one is a file too.
 
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rlm.core.errors import StoreMoved
+from rlm.core.clock import DeadlineExceeded, call_within
+from rlm.core.errors import RlmError, StoreMoved
 from rlm.core.settings import Settings
 from rlm.recall.anchors import BEAM, AnchorCounters
 from rlm.search.embedding.base import Embedder, choose_embedder
@@ -24,6 +25,7 @@ from rlm.search.embedding.worker import EmbeddingWorker
 from rlm.service.memory import Memory
 
 from .errors import HttpProblem
+from .health import READY_WAIT_S
 
 
 CONNECTIONS = 512  # callers connected at a time, at most; one more is answered with 503
@@ -99,6 +101,7 @@ class MemoryPool:
         self._store: Memory | None = None
         self._away = False  # whether the settings' namespace went to another instance of a cluster: it is then opened like any other
         self._closing, self._past = 0, AnchorCounters()  # idle namespaces that are being closed; counters of closed ones
+        self._links = 0  # links in the store when they were counted last
 
     def store(self) -> Memory:
         "Return the memory of the settings' namespace, which stays open."
@@ -150,11 +153,14 @@ class MemoryPool:
             return self._open()
 
     def counters(self) -> AnchorCounters:
-        "Return what anchors and graphs have counted since the server began, and the links in the store. It loads no graph."
+        """Return what anchors and graphs have counted since the server began, and the links in the store; while that does not answer, those
+        that it had. It loads no graph."""
         with self._lock:
             past, memories, store = self._past, self._open(), self._store
-        links = 0 if store is None else store.backend.edge_table.count()
-        return sum((anchor_counters(m) for m in memories), past + AnchorCounters(edges=links))
+        if store is not None:
+            with suppress(DeadlineExceeded, RlmError):
+                self._links = call_within(READY_WAIT_S, store.backend.edge_table.count)
+        return sum((anchor_counters(m) for m in memories), past + AnchorCounters(edges=self._links))
 
     def embedding_worker(self) -> EmbeddingWorker | None:
         "Return what embeds later; None while the store is not open."

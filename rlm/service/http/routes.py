@@ -5,7 +5,9 @@ What stands behind the question mark is checked as strictly as a body is: with `
 be shown every conversation and take it for one.
 """
 
+import asyncio
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Response
@@ -23,6 +25,7 @@ from .schemas import (WITHOUT_TOKEN, AnchorBody, Label, RecallBody, SearchBody, 
                       problem_responses)
 from .tokens import Token
 
+_counting = ThreadPoolExecutor(1, "rlm-metrics")  # the figures do not wait behind requests that wait for the store
 MAX_NODES = 120  # memories in a picture of a neighbourhood
 ANCHOR_FIELDS = ("slot", "summary", "pinned", "hop_budget", "uses", "failures", "in_use")  # named alike in the state of an anchor
 SNIPPET = 160  # characters of a text that a picture or a list shows
@@ -178,13 +181,14 @@ def upkeep_routes(service: Service,  # memories, metrics and spans
                   ) -> APIRouter:
     "Return the routes of health and metrics. Where no tokens are needed at all, on loopback, none is needed for metrics either."
     routes, problem = APIRouter(tags=["upkeep"]), problem_responses(basis=WITHOUT_TOKEN)[503]["content"]
-    unready = {503: {"description": "The store does not answer, or too many ask", "content": problem | json_schema("HealthOut")}}
+    unready = {503: {"description": "The store does not answer or takes no writes, or too many ask",
+                     "content": problem | json_schema("HealthOut")}}
 
     @routes.get("/health", **answers("HealthOut", basis=WITHOUT_TOKEN, more=unready))
-    def health() -> Response:
-        "Whether it lives, and whether its store answers."
-        ready = service.ready()
-        return json_response({"live": True, "ready": ready}, 200 if ready else 503)
+    async def health() -> Response:
+        "Tell whether the store answers and takes writes, within two seconds, and what is wrong if not."
+        problem = await service.readiness.problem()
+        return json_response({"live": True, "ready": not problem} | ({"problem": problem} if problem else {}), 503 if problem else 200)
 
     @routes.get("/health/live", **answers("LiveOut", basis=WITHOUT_TOKEN))
     async def live() -> Response:
@@ -192,9 +196,10 @@ def upkeep_routes(service: Service,  # memories, metrics and spans
         return json_response({"live": True})
 
     @routes.get("/metrics", responses=problem_responses(), response_class=MetricsResponse)
-    def metrics(_caller: Annotated[Token, Depends(require_right("metrics"))]) -> Response:
-        "Figures, as Prometheus reads them."
-        return MetricsResponse(service.metrics.page())
+    async def metrics(_caller: Annotated[Token, Depends(require_right("metrics"))]) -> Response:
+        "Figures, as Prometheus reads them, whether the store answers or not."
+        service.metrics.ready.set(not await service.readiness.problem())
+        return MetricsResponse(await asyncio.get_running_loop().run_in_executor(_counting, service.metrics.page))
     return routes
 
 

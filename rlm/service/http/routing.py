@@ -8,8 +8,6 @@ The gateway has found out who calls and put the token into the scope. A route th
 """
 
 import asyncio
-import math
-import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -24,20 +22,20 @@ from fastapi.security import HTTPBearer
 from pydantic import AfterValidator, BaseModel
 from pydantic_core import to_json
 
-from rlm.core.errors import RlmError, suggest
+from rlm.core.errors import suggest
 from rlm.core.settings import Settings
 from rlm.service.memory import Memory
 from rlm.service.results import memory_dict
 from rlm.store.records import MemoryRecord
 
-from .errors import HttpProblem, is_out_of_files
+from .errors import HttpProblem
+from .health import READY_AGE_S, ReadinessProbe
 from .middleware import MAX_TARGET, App, Receive, Scope, Send, header, replay_body
 from .pool import MemoryPool
 from .schemas import answers
 from .tokens import Token, TokenFile
 from .telemetry import AccessLog, Metrics, SpanTracer
 
-READY_AGE_S = 1.0  # seconds for which the answer of /health is kept: anyone may ask, so the store is read once a second at most
 THREADS = 16  # requests that are worked on at once; each search holds the interpreter, so that more of them only wait for one another
 _threads = ThreadPoolExecutor(THREADS, "rlm-request")
 Name = Annotated[str, Query(min_length=1, max_length=512)]
@@ -58,24 +56,16 @@ class Service:
         self.settings, self.pool, self.tracer = settings, MemoryPool(settings, **more), SpanTracer(settings.traces)
         self.access_log = None if settings.access_log == "off" else AccessLog(settings.access_log)
         self.metrics = Metrics(self.pool.counters, self.pool.embedding_worker, settings.metrics_prefix)
-        self._ready_age_s, self._ready, self._asked = ready_age_s, False, -math.inf
+        self.readiness = ReadinessProbe(self._check, ready_age_s)
+        self._read_only = bool(more.get("read_only"))  # then it need not be possible to write
 
-    def ready(self) -> bool:
-        "Return whether the store answers, or did a moment ago."
-        if time.monotonic() - self._asked >= self._ready_age_s:
-            self._ready, self._asked = self._answers(), time.monotonic()
-        return self._ready
-
-    def _answers(self) -> bool:
-        "Whether the store answers now, and the file of tokens can be used."
-        try:
-            TokenFile(self.settings.token_file).tokens()
-            self.pool.store().backend.position()
-        except Exception as e:
-            if isinstance(e, RlmError) or is_out_of_files(e):
-                return False
-            raise
-        return True
+    def _check(self) -> None:
+        "Use the file of tokens and the store. Raises what is wrong with them."
+        TokenFile(self.settings.token_file).tokens()
+        backend = self.pool.store().backend
+        backend.position()
+        if not self._read_only:
+            backend.db.check_writable()
 
     def close(self) -> None:
         "Close the store, and send the last spans."

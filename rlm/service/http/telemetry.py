@@ -18,6 +18,7 @@ memory leaves nothing in it; and the token's public name, never the token.
 import json
 import logging
 import os
+import re
 import sys
 import threading
 import time
@@ -27,7 +28,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
@@ -102,8 +103,21 @@ class SpanTracer:
 
 def route_of(scope: Scope,  # connection scope of ASGI, after the application has seen it
              ) -> str:
-    "Return the route that a request took, such as /v1/memories/{id}; 'other' for what is no route. Routes are few, paths are not."
-    return getattr(scope.get("route"), "path", None) or "other"
+    """Return the route that a request took, such as /v1/memories/{id}, or that it asked for where it was refused before; 'other' for what
+    is no route. Routes are few, paths are not."""
+    return getattr(scope.get("route"), "path", None) or scope.get("rlm.route") or "other"
+
+
+def route_namer(paths: Iterable[str],  # paths of all routes, such as /v1/memories/{id}
+                ) -> Callable[[str], str]:
+    "Return a function that gives the route of a path, whatever the method; empty: there is none."
+    known = set(paths)
+    patterns = [(re.compile(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path))), path) for path in sorted(known, key=lambda p: p.count("{"))
+                if "{" in path]
+
+    def name(path: str) -> str:
+        return path if path in known else next((route for pattern, route in patterns if pattern.fullmatch(path)), "")
+    return name
 
 
 class TracingMiddleware:
@@ -222,6 +236,7 @@ class Metrics:
                                  buckets=LATENCY_BUCKETS_S)
         self.layers = Histogram("rlm_search_seconds", "How long searches took, by the layer that answered", ("layer",),
                                 registry=self.registry, buckets=LATENCY_BUCKETS_S)
+        self.ready = Gauge("rlm_ready", "1 while the store answers and takes writes, as /health tells", registry=self.registry)
         self.registry.register(StoreCollector(count, dict.fromkeys(("rlm", prefix)), now, worker))
 
     def count_request(self,

@@ -13,25 +13,27 @@ token was made and when it expires. Lines of earlier versions end after the righ
 """
 
 import hashlib
-import hmac
 import json
 import logging
 import os
 import secrets
 import stat
-from collections.abc import Iterator, Sequence
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from rlm.core.clock import Clock, SystemClock, from_iso, parse_time, to_iso
-from rlm.core.errors import InvalidInput, NotFound, RlmError, SettingsError
-from rlm.core.files import file_lock, read_path, replacing
+from rlm.core.errors import InvalidInput, NotFound, RlmError, SettingsError, StoreBusy
+from rlm.core.files import file_lock, read_path, replace_file, replacing
 from rlm.core.text import valid_label
 
 RIGHTS = ("read", "write", "metrics", "admin")  # write lets read as well, admin lets everything
 USES_EVERY = timedelta(minutes=1)  # time between two writes of when tokens were last used
+PATIENCE_S = 5.0  # seconds for which such a write waits for another process's
 UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}  # of a lifetime such as 90d
 
 log = logging.getLogger("rlm.serve")
@@ -172,6 +174,7 @@ class TokenFile:
         self.path, self.clock = read_path(path), clock or SystemClock()
         self._seen: tuple[int, ...] | None = None
         self._tokens: tuple[Token, ...] = ()
+        self._by_digest: dict[str, Token] = {}
         self._existed = False
 
     def tokens(self) -> tuple[Token, ...]:
@@ -185,9 +188,9 @@ class TokenFile:
                 if os.name == "posix" and stat.S_ISREG(found.st_mode) and found.st_mode & 0o077:
                     raise SettingsError(f"The token file {str(self.path)!r} may be read or changed by others (mode "
                                         f"{stat.S_IMODE(found.st_mode):04o}).", f"Keep it to yourself: chmod 600 '{self.path}'")
-                self._tokens, self._seen = tokens, seen
+                self._tokens, self._seen, self._by_digest = tokens, seen, {t.digest: t for t in tokens}
         except FileNotFoundError:
-            self._tokens, self._seen = (), None
+            self._tokens, self._seen, self._by_digest = (), None, {}
         except (OSError, UnicodeDecodeError) as e:
             raise SettingsError(f"The token file {str(self.path)!r} can't be read ({e}).", "Check the path and its permissions.") from None
         return self._tokens
@@ -203,14 +206,11 @@ class TokenFile:
                ) -> Token | None:
         """Return what is known of a token; None: it is not known, or has expired. Raises `SettingsError`.
 
-        It is compared with all of them, in full, so that the time this takes tells nothing."""
-        tokens = self.tokens()
+        It is looked up by its SHA-256, of which a caller can choose no letter: the time this takes tells nothing of a token."""
+        self.tokens()
         if guest is not None and not self._existed:
             return guest
-        digest, found = hash_secret(secret), None
-        for token in tokens:
-            if hmac.compare_digest(token.digest, digest):
-                found = token
+        found = self._by_digest.get(hash_secret(secret))
         return found if found is not None and found.valid_at(self.clock.now()) else None
 
     def add(self,
@@ -286,7 +286,7 @@ def new_token(token: Token,  # entry to keep, but for its hash
 class TokenUses:
     """When each token was last used, in the file `.used` beside the token file.
 
-    A server writes it at most once a minute, and when it stops; several servers may share it."""
+    A server writes it at most once a minute, in a thread of its own, and when it stops; several servers may share it."""
 
     def __init__(self,
                  tokens_path: Path,           # place of the token file
@@ -295,6 +295,7 @@ class TokenUses:
         self.path, self.clock = tokens_path.with_name(f"{tokens_path.name}.used"), clock or SystemClock()
         self._uses: dict[str, datetime] = {}
         self._saved: datetime | None = None
+        self._lock = threading.Lock()  # held while the file is written
 
     def read(self) -> dict[str, datetime]:
         "Return when each token was last used, by its public name, as the file has it."
@@ -310,22 +311,39 @@ class TokenUses:
     def note(self,
              token: Token,  # token of a request
              ) -> None:
-        "Note that a token is used now."
+        "Note that a token is used now. A thread writes it once a minute: neither a file nor a lock on it keeps a request waiting."
         now = self.clock.now()
         self._uses[token.id] = now
         if self._saved is None or now - self._saved >= USES_EVERY:
             self._saved = now
-            self.save()
+            threading.Thread(target=self.save, name="rlm-token-uses", daemon=True).start()
 
-    def save(self) -> None:
-        "Write what was noted. What can't be written is said in the log: no request fails for it."
-        if not self._uses:
-            return
-        try:
-            with file_lock(self.path), replacing(self.path) as part:
-                found = self.read()
-                found |= {id: max(at, found.get(id, at)) for id, at in self._uses.items()}
-                part.write_text("".join(f"{id}\t{to_iso(at)}\n" for id, at in sorted(found.items())), encoding="utf-8", newline="\n")
-            self._uses.clear()
-        except RlmError as e:
-            log.warning("When tokens were last used was not stored: %s", e)
+    def save(self,
+             patience_s: float = PATIENCE_S,  # seconds to wait for another process that writes the file
+             ) -> None:
+        "Write what was noted. What can't be written now stays noted, and is said in the log: no request fails for it."
+        with self._lock:
+            if not (uses := dict(self._uses)):
+                return
+            try:
+                self._write(uses, patience_s)
+            except (RlmError, OSError) as e:
+                log.warning("When tokens were last used was not stored: %s", e)
+                return
+            for id, at in uses.items():
+                if self._uses.get(id) == at:  # else it was used again meanwhile
+                    del self._uses[id]
+
+    def _write(self, uses: Mapping[str, datetime], patience_s: float) -> None:
+        "Add uses to those in the file. Raises `StoreError`, `SettingsError`."
+        until = time.monotonic() + patience_s
+        while True:
+            with file_lock(self.path, wait=False) as mine:
+                if mine:
+                    found = self.read()
+                    found |= {id: max(at, found.get(id, at)) for id, at in uses.items()}
+                    replace_file(self.path, [f"{id}\t{to_iso(at)}" for id, at in sorted(found.items())])
+                    return
+            if time.monotonic() > until:
+                raise StoreBusy(f"The file {str(self.path)!r} is locked by another process.", "It is tried again in a minute.")
+            time.sleep(0.05)

@@ -617,6 +617,11 @@ class PostgresDatabase:
             state.turns.add(self.namespace)
             yield
 
+    def check_writable(self) -> None:
+        "Raise `StoreReadOnly` where the store is only read, or the server takes no writes, as a replica does. Raises `StoreError`."
+        if self.read_only or self._ask_again(self.current(), "SELECT current_setting('transaction_read_only')", ()) == [("on",)]:
+            raise StoreReadOnly(f"The store {self.path!r} can only be read.", "Open it without read_only, at a server that takes writes.")
+
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         "Read all that is read inside as of one moment, whatever others write meanwhile."

@@ -7,9 +7,11 @@ __all__ = ['REMAKE', 'inspect_file', 'read_version', 'lacking_columns', 'prepare
            'backup', 'examine', 'restore']
 
 # %% ../../../nbs/20_store/06_database.ipynb #0aa95d44
+import errno
 import logging
 import os
 import sqlite3
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
@@ -18,7 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
-from ...core.errors import NotFound, StoreBusy, StoreCorrupt, StoreError, StoreForeign, StoreNewer, StoreReadOnly
+from ...core.errors import NotFound, StoreBusy, StoreCorrupt, StoreError, StoreForeign, StoreFull, StoreNewer, StoreReadOnly
 from ...core.files import file_lock, read_path, written
 from ..protocols import Question
 from .connection import MEMORY_PATH, NO_MORE_FILES, ConnectionPool, PooledConnection, begin_reading, begin_writing
@@ -177,6 +179,26 @@ def file_identity(path: str,  # path of a store
     return found.st_dev, found.st_ino
 
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no space, a quota, a limit of the size of files
+_ROOM = bytes(65_536)  # more than a small write needs
+
+
+def require_room(path: str,  # path of a store
+                 ) -> None:
+    "Raise `StoreFull`, `StoreReadOnly` or `StoreError` where the folder of a store, or its file, can't be written to."
+    try:
+        if not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, "its file may not be written")
+        with tempfile.TemporaryFile(dir=Path(path).parent, buffering=0) as file:
+            file.write(_ROOM)
+    except OSError as e:
+        if e.errno in NO_MORE_FILES:
+            raise too_many_files(path) from e
+        if e.errno in _NO_ROOM:
+            raise StoreFull(f"There is no room for the store {path!r} ({e.strerror}).", "Make room on its disk.") from e
+        raise StoreReadOnly(f"The store {path!r} can't be written to ({e.strerror}).", "Make its file and its folder writable.") from e
+
+
 def require_current_schema(connection: sqlite3.Connection,  # connection to the file, for reading
                            path: str,                       # path of the store
                            newest: int,                     # newest schema version of this program
@@ -321,13 +343,15 @@ class SQLiteDatabase:
                     ahead: Sequence[Question] = (),  # not used: a file is asked when there is a question
                     ) -> AbstractContextManager[None]:
         "Store all that is done inside, or nothing. A transaction inside another is a part of it that can fail by itself."
-        if self.read_only:
-            raise StoreReadOnly(f"The store {self.path!r} is open for reading only.",
-                                "Open it without read_only, and make the file and its folder writable.")
-        if file_identity(self.path) != self._file:
-            raise StoreError(f"The file of the store {self.path!r} was deleted, moved or replaced while it was open; "
-                             "nothing of this write was stored.", "Put it back, or close the store and open it again.")
+        self._refuse_writes()
         return self._span(lambda c, most: begin_writing(c, most if patience is None else min(most, patience)))
+
+    def check_writable(self) -> None:
+        """Raise `StoreReadOnly`, `StoreFull` or `StoreError` where a write would fail now. Nothing is stored: a file that vanishes at once is
+        written beside the store."""
+        self._refuse_writes()
+        if not self.in_memory:
+            require_room(self.path)
 
     def snapshot(self) -> AbstractContextManager[None]:
         "Read all that is read inside as of one moment, whatever others write meanwhile."
@@ -370,6 +394,15 @@ class SQLiteDatabase:
 
     def __repr__(self) -> str:
         return f"SQLiteDatabase({self.path!r}{', read_only=True' if self.read_only else ''})"
+
+    def _refuse_writes(self) -> None:
+        "Refuse a write to a store that is only read, or whose file is not where it was. Raises `StoreError`."
+        if self.read_only:
+            raise StoreReadOnly(f"The store {self.path!r} is open for reading only.",
+                                "Open it without read_only, and make the file and its folder writable.")
+        if file_identity(self.path) != self._file:
+            raise StoreError(f"The file of the store {self.path!r} was deleted, moved or replaced while it was open; "
+                             "nothing of this write was stored.", "Put it back, or close the store and open it again.")
 
     def _ready(self) -> PooledConnection:
         "The connection, unless its transaction is over already: SQLite ends it by itself when the disk is full."
@@ -485,6 +518,8 @@ def restore(source: "str | Path",   # a backup
     "Put a backup in the place of a store. What was there is kept beside it. Raises `StoreBusy` while another process writes to it."
     origin, path = read_path(source).absolute(), Path(os.path.realpath(read_path(target)))
     examine(origin)
+    if os.path.exists(path) and os.path.samefile(origin, path):
+        raise StoreError(f"The backup {str(source)!r} is the store itself; nothing was changed.", "Name a copy of it, as `rlm db backup` makes.")
     stamp = now.strftime("%Y%m%dT%H%M%S%fZ")
     try:
         kept = _set_aside(path, stamp, busy_timeout_s) if os.path.exists(path) and path.stat().st_size else None
