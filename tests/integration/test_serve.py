@@ -582,6 +582,15 @@ def test_a_token_file_that_others_may_read_from_now_on_shuts_all_out_and_health_
         assert client.get("/health").status_code == client.get("/v1/timeline").status_code == 200
 
 
+def test_a_server_that_stops_keeps_when_each_token_was_last_used(path: Path, book: TokenFile) -> None:
+    tokens = [book.add("ours") for _ in range(3)]
+    with serving(path, book) as running:
+        for token, _ in tokens:
+            with running.client(token) as client:
+                assert client.get("/v1/timeline").status_code == 200
+    assert TokenUses(book.path).read().keys() == {made.id for _, made in tokens}
+
+
 def test_a_token_of_two_namespaces_is_used_in_the_one_that_is_named(path: Path, book: TokenFile) -> None:
     token, made = book.add(["ours", "shared", "민아"])
     with serving(path, book) as running, running.client(token) as client:

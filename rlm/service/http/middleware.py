@@ -362,9 +362,11 @@ class Gateway:
                        ) -> None:
         "Serve one request; the start and end of the server go through."
         if scope["type"] == "lifespan":
-            await self.app(scope, receive, send)
-            if self.uses is not None:
-                await asyncio.to_thread(self.uses.save)
+            async def ending(message: Message) -> None:
+                if message["type"] == "lifespan.shutdown.complete" and self.uses is not None:
+                    await asyncio.to_thread(self.uses.save)  # before the server hears it, which then waits for nothing more
+                await send(message)
+            await self.app(scope, receive, ending)
             return
         if scope["type"] != "http":
             raise RuntimeError(f"a {scope['type']} is not served here")
