@@ -110,8 +110,8 @@ def list_(token_file: Path | None, config: Path | None, as_json: bool) -> None:
 @json_option
 def rotate(id: str, grace: str | None, token_file: Path | None, config: Path | None, as_json: bool) -> None:
     "Replace the token with this ID by a new one that opens the same, and show that this once; say until when the old one works."
-    span, tokens = timedelta() if grace is None else read_lifetime(grace), TokenFile(load_settings(config, token_file=token_file).token_file)
-    secret, made = tokens.rotate(id, span)
+    tokens = TokenFile(load_settings(config, token_file=token_file).token_file)
+    secret, made = tokens.rotate(id, timedelta() if grace is None else read_lifetime(grace))
     ends = next((t.expires for t in tokens.tokens() if t.id == id), None)
     show_token(secret, made, as_json, replaced={"id": id, "works_until": ends and to_iso(ends)})
     if not as_json:

@@ -27,7 +27,7 @@ SENTENCES: dict[type[RlmError], str] = {
 log = logging.getLogger("rlm.serve")
 
 
-def problem_sentence(error: Exception,  # what a check raised
+def problem_sentence(error: Exception,  # error of a check
                      ) -> str:
     "Return what is wrong, in a sentence that names no file."
     if is_out_of_files(error):
@@ -39,9 +39,9 @@ class ReadinessProbe:
     "Asks whether the server can serve, at most once in a while, and never twice at a time."
 
     def __init__(self,
-                 checks: Callable[[], None],     # raises what is wrong
-                 age_s: float = READY_AGE_S,     # seconds for which an answer is kept
-                 wait_s: float = READY_WAIT_S,   # seconds that a request waits for an answer
+                 checks: Callable[[], None],    # check of store and tokens, which raises what is wrong
+                 age_s: float = READY_AGE_S,    # seconds for which an answer is kept
+                 wait_s: float = READY_WAIT_S,  # seconds that a request waits for an answer
                  ) -> None:
         self.checks, self.age_s, self.wait_s = checks, age_s, wait_s
         self._began, self._problem = -math.inf, ""

@@ -347,8 +347,8 @@ class SQLiteDatabase:
         return self._span(lambda c, most: begin_writing(c, most if patience is None else min(most, patience)))
 
     def check_writable(self) -> None:
-        """Raise `StoreReadOnly`, `StoreFull` or `StoreError` where a write would fail now. Nothing is stored: a file that vanishes at once is
-        written beside the store."""
+        """Raise `StoreReadOnly`, `StoreFull` or `StoreError` where a write would fail now. Nothing is stored: a file beside the store is
+        written, and vanishes at once."""
         self._refuse_writes()
         if not self.in_memory:
             require_room(self.path)
@@ -519,7 +519,7 @@ def restore(source: "str | Path",   # a backup
     origin, path = read_path(source).absolute(), Path(os.path.realpath(read_path(target)))
     examine(origin)
     if os.path.exists(path) and os.path.samefile(origin, path):
-        raise StoreError(f"The backup {str(source)!r} is the store itself; nothing was changed.", "Name a copy of it, as `rlm db backup` makes.")
+        raise StoreError(f"The backup {str(source)!r} is the store itself; nothing was changed.", "Name a copy of it.")
     stamp = now.strftime("%Y%m%dT%H%M%S%fZ")
     try:
         kept = _set_aside(path, stamp, busy_timeout_s) if os.path.exists(path) and path.stat().st_size else None
