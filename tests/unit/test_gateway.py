@@ -2,6 +2,7 @@
 import asyncio
 import errno
 import logging
+import threading
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -190,6 +191,9 @@ def test_the_use_of_a_token_is_noted(make: Callable[..., Caller]) -> None:
     caller.ask(authorization="Bearer x")
     assert TokenUses(caller.book.path).read() == {}
     caller.ask(authorization=caller.bearer)
+    for thread in threading.enumerate():
+        if thread.name == "rlm-token-uses":
+            thread.join(60)
     assert TokenUses(caller.book.path).read() == {caller.token.id: caller.clock.now()}
 
 
