@@ -31,10 +31,11 @@ from ..agent.ontology import OntologyContext
 from ..agent.ontology.rdf_client import bundled
 from .gold import GoldGraph, TermNames, TermsAnswer, names_of, read_gold
 from .learning import Agent, ExamFixture
-from .questions import Attempt, Question, generate, read_questions, verify, wilson
+from .questions import Attempt, Question, generate, read_questions, verify
 from .report import Report, Role, Row, bootstrap, digits, new_report
 from ..core.errors import InvalidInput
 from ..core.settings import load_settings
+from ..service.evaluation import wilson
 
 # %% ../../nbs/95_bench/42_model.ipynb #38b42aa1
 def choose(graphs: Sequence[GoldGraph],    # ontologies that are asked about

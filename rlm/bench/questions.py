@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['TEMPLATES', 'CHARACTERISTICS', 'Part', 'Outcome', 'Examinee', 'expand', 'Question', 'part_of', 'mention', 'invented',
            'ways_up', 'answered', 'ask', 'asked', 'generate', 'read_questions', 'Attempt', 'verify', 'GradedAnswer',
-           'examine', 'wilson', 'share', 'groups', 'card', 'failures', 'names_by']
+           'examine', 'share', 'groups', 'card', 'failures', 'names_by']
 
 # %% ../../nbs/95_bench/23_questions.ipynb #6ee8d264
 import hashlib
@@ -334,13 +334,13 @@ def _read(values: dict[str, Any], graph: GoldGraph) -> Question:
                     subjects, answer, query, values.get("wording", -1))
 
 # %% ../../nbs/95_bench/23_questions.ipynb #d23dc791
-import math
 from collections.abc import Callable
 
 from tqdm import tqdm
 
 from .gold import contains, overlap, words
 from .report import Role, Row, digits
+from ..service.evaluation import wilson
 
 # %% ../../nbs/95_bench/23_questions.ipynb #5dadaa5e
 Outcome = Literal["right", "wrong", "refused"]
@@ -432,18 +432,6 @@ def examine(questions: Iterable[Question],   # the questions
         attempt = examinee(q)
         found.append(GradedAnswer(q, attempt, verify(attempt, q.answer, names[q.ontology])))
     return found
-
-# %% ../../nbs/95_bench/23_questions.ipynb #29800400
-def wilson(hits: int,         # number of successes
-           n: int,            # number of trials
-           z: float = 1.959964,  # the normal quantile: 95 %
-           ) -> tuple[float, float]:
-    "Return the interval of a share; 0 to 1 when there is nothing to go by."
-    if not n:
-        return 0.0, 1.0
-    p, w = hits / n, z * z / n
-    middle, reach = (p + w / 2) / (1 + w), math.sqrt(p * (1 - p) * w + w * w / 4) / (1 + w)
-    return max(0.0, middle - reach), min(1.0, middle + reach)
 
 # %% ../../nbs/95_bench/23_questions.ipynb #8370e735
 def share(name: str,              # the row's name

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.array_types import Floats, Ints
 from ..core.errors import InvalidInput
 from ..store.records import Event
-from ..store.sqlite.edges import TAG, TIME, USER, WRITE, Floats, Ints, Links, links
+from ..store.sqlite.edges import TAG, TIME, USER, WRITE, Links, links
 from ..store.sqlite.storage import SQLStorage
 
 # %% ../../nbs/40_recall/01_adjacency.ipynb #4dcfaaa7

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.array_types import Floats, Ints
 from ..core.errors import InvalidInput, suggest
 from .adjacency import Adjacency, add_links, build_adjacency, calibrated_similarity
 from .graph_walk import Walk
@@ -30,7 +31,7 @@ from ..search.lexical.bm25 import QueryPlan
 from ..search.semantic_index import MeasuredQuery, StoredVectors
 from ..store.embedding_model import Vectors, unit
 from ..store.filters import Filters
-from ..store.sqlite.edges import SIM, TAG, TIME, WRITE, Floats, Ints, Links
+from ..store.sqlite.edges import SIM, TAG, TIME, WRITE, Links
 from ..store.sqlite.memories import RecordCache
 from ..search.vector.quantizer import center
 from ..store.records import Event, MemoryRecord, read_confidence, read_count

@@ -18,11 +18,11 @@ from collections import OrderedDict
 
 import numpy as np
 
+from ..core.array_types import Floats, Ints
 from ..core.clock import Clock
 from ..core.errors import StoreBusy, StoreFull, StoreMoved
 from .checkpoints import Checkpoint, CheckpointManager, read_checkpoints, write_checkpoints
 from .local_search import LocalizedSearchEngine
-from .neighbourhood import Floats, Ints
 from .working_memory import SLOTS, Slot, WorkingMemory, read_slots, write_slots
 from ..search.candidates import EVERYTHING, Searcher
 from ..search.namespace_index import NamespaceIndex

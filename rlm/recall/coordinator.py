@@ -16,13 +16,13 @@ from typing import Any, overload
 
 import numpy as np
 
+from ..core.array_types import Floats, Ints
 from ..core.clock import Clock, to_iso
 from ..core.text import tokens
 from .attention_state import ALWAYS, LEADING, LOCAL_ANSWERS_PER_CHANGE, TOPIC_JOIN_COSINE, AttentionKeeper, AttentionState
 from .attention_state import CacheKey, CachedAnswer, FullAnswer, StoreWatcher, Wording, cache_key
 from .local_kernel import RELEVANCE, LocalAnswer
 from .local_search import LEAST_HITS, LocalizedSearchEngine
-from .neighbourhood import Floats, Ints
 from .checkpoints import Checkpoint, CheckpointManager
 from ..search.candidates import EVERYTHING, AllowedDocs, Query
 from ..search.explainer import first_of_ties

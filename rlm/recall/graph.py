@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.array_types import Floats, Ints
 from ..core.clock import Clock, SystemClock
 from ..core.errors import InvalidInput, StoreError
 from .adjacency import Adjacency, LinkWeights, add_links, build_adjacency, compacted, merged_neighbors, replace_rows
@@ -28,7 +29,7 @@ from .graph_builder import BuildReport, build_graph
 from ..search.arrays import Arrays, index_path, read_index, write_index
 from ..store.records import Event, read_confidence
 from ..store.sqlite.database import identity_of
-from ..store.sqlite.edges import Floats, Ints, bits_of, links, origin_of
+from ..store.sqlite.edges import bits_of, links, origin_of
 from ..store.sqlite.storage import SQLStorage
 
 # %% ../../nbs/40_recall/05_graph.ipynb #54c0ac97

@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.array_types import Floats, Ints
 from ..core.clock import Clock, SystemClock, from_iso, to_iso
 from ..core.errors import InvalidInput
 from .adjacency import LinkWeights, calibrated_similarity, passes_threshold, superfluous_links
 from ..search.semantic_index import StoredVectors
 from ..search.vector.quantizer import center
 from ..store.records import Event
-from ..store.sqlite.edges import SIM, TAG, TIME, Floats, Ints, Links, Threads, links
+from ..store.sqlite.edges import SIM, TAG, TIME, Links, Threads, links
 from ..store.sqlite.storage import SQLStorage
 
 # %% ../../nbs/40_recall/04_graph_builder.ipynb #fe2cf2cc

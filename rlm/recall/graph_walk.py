@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.array_types import Floats, Ints
 from ..core.errors import InvalidInput
 from .adjacency import Adjacency
-from ..store.sqlite.edges import Floats, Ints
 
 # %% ../../nbs/40_recall/02_graph_walk.ipynb #3b5087c8
 Fit = Callable[[Ints], Floats]  # memories → fitness of each for the question, from 0

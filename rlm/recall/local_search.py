@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.array_types import Floats, Ints
 from .kernels import CANDIDATES
 from rlm.recall.local_kernel import (
     MARGIN,
@@ -24,7 +25,7 @@ from rlm.recall.local_kernel import (
     slot_buffers,
     tail_bound,
 )
-from .neighbourhood import Floats, Ints, LexicalCandidates, Neighbourhood, PostingScores, TrueVectors
+from .neighbourhood import LexicalCandidates, Neighbourhood, PostingScores, TrueVectors
 from .checkpoints import CheckpointManager
 from .working_memory import RecentMemories, Slot, WorkingMemory
 from ..search.candidates import AllowedDocs, Query, Searcher

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.array_types import Ints
 from ..core.clock import parse_time, to_iso
 from ..core.errors import InvalidInput, NotFound
 from ..core.files import read_path, replace_file
@@ -25,7 +26,7 @@ from .graph import GraphIndex
 from ..store.embedding_model import unit
 from ..store.records import Event, read_confidence, read_label
 from ..store.sqlite.database import identity_of
-from ..store.sqlite.edges import USER, Ints, Links, bits_of, links, origin_of
+from ..store.sqlite.edges import USER, Links, bits_of, links, origin_of
 
 # %% ../../nbs/40_recall/09_snapshots.ipynb #80194075
 VERSION = 1  # version of both files

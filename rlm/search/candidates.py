@@ -158,7 +158,7 @@ class CandidateGenerator:
                        ) -> Candidates:
         "Return every memory that has words or meaning in common with the question, both scored."
         words, c = self.index.lexical.score_all(plan) / np.float32(plan.idf_sum or 1.0), self.index.metadata
-        if measured is not None and len(waiting := self.index.waiting_docs):
+        if measured is not None and len(waiting := self.index.unembedded_docs):
             words[waiting] *= np.float32(self.index.scorer.words_alone)
         meaning = self.z_scores(measured)
         barred = None if allowed is None else ~allowed.mask
@@ -193,8 +193,8 @@ class CandidateGenerator:
         found = self.index.lexical.search(plan, wide, None if allowed is None else allowed.mask, others)
         meaning = self.index.semantic.z_scores(measured, self.index.metadata["seq"][found.docs])
         words = found.scores / (plan.idf_sum or 1.0)
-        if measured is not None and len(self.index.waiting_docs):
-            words[np.isin(found.docs, self.index.waiting_docs)] *= self.index.scorer.words_alone
+        if measured is not None and len(self.index.unembedded_docs):
+            words[np.isin(found.docs, self.index.unembedded_docs)] *= self.index.scorer.words_alone
         kept = (words > 0) | (meaning > 0)
         if also:
             kept |= np.isin(found.docs, list(also))

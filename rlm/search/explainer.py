@@ -99,8 +99,8 @@ def _lacking_vectors(index: NamespaceIndex,  # index that was searched
                      ranked: RankedList,     # the best of them
                      ) -> set[int]:          # positions; none where the question has no vector either
     "Return which memories have no vector yet, though others have: they are judged by their words."
-    waiting = found.measured is not None and len(index.waiting) > 0
-    return set(np.flatnonzero(np.isin(ranked.seqs, index.waiting)).tolist()) if waiting else set()
+    waiting = found.measured is not None and len(index.unembedded) > 0
+    return set(np.flatnonzero(np.isin(ranked.seqs, index.unembedded)).tolist()) if waiting else set()
 
 
 def relevances(index: NamespaceIndex,          # index that was searched

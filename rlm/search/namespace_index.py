@@ -88,7 +88,7 @@ class NamespaceIndex:
         self.lexical, self.metadata, self.semantic = LexicalIndex(), MetadataTable(), SemanticIndex(storage, namespace)
         self.scorer = Scorer(ranker or DEFAULT_WEIGHTS, self.metadata, self.lexical)
         self.position = "", 0  # identity of the store and the last event that the index knows: the same object while nothing changes
-        self.waiting = self.waiting_docs = np.zeros(0, np.int64)  # memories that have no vector yet, ascending, and their documents
+        self.unembedded = self.unembedded_docs = np.zeros(0, np.int64)  # memories that have no vector yet, ascending, and their documents
         self.doc_id_epoch = 0  # goes up when memories get other document ids
         self._fixed_ranker, self._ranker_id = ranker is not None, ""
         self._complete, self._unsaved, self._lock = False, 0, storage.shared_lock()
@@ -270,9 +270,9 @@ class NamespaceIndex:
         c, known = self.metadata, np.fromiter(changed or (), np.int64)
         some = np.sort(c["seq"][c.present] if changed is None else known[c.seq_to_doc.get(known) > 0])
         lacking = self.semantic.without_vectors(some)
-        if len(lacking) or len(self.waiting):
-            self.waiting = lacking if changed is None else np.union1d(np.setdiff1d(self.waiting, known), lacking)
-            self.waiting_docs = c.docs(self.waiting)
+        if len(lacking) or len(self.unembedded):
+            self.unembedded = lacking if changed is None else np.union1d(np.setdiff1d(self.unembedded, known), lacking)
+            self.unembedded_docs = c.docs(self.unembedded)
 
     def changes(self,
                 position: tuple[str, int],  # position of the store

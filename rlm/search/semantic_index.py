@@ -18,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
+from ..core.array_types import Floats, Ints
 from ..core.errors import InvalidInput
 from .arrays import GrowableArray, SeqTable
-from .vector.quantizer import COSINE_SUMS, MEASURE_QUERY, PRIOR_WEIGHT, Z_SCORES, Floats, Ints, center, center_one, vector_dot
+from .vector.quantizer import COSINE_SUMS, MEASURE_QUERY, PRIOR_WEIGHT, Z_SCORES, center, center_one, vector_dot
 from .vector.vector_file import VectorChanges, catch_up, open_index, save_index, vector_file_path
 from .vector.vector_index import VectorIndex
 from .vector.vector_segments import DEFAULT_CONFIG, Allowed, Batch, IndexState, VectorIndexConfig

@@ -148,12 +148,15 @@ def _ask_expected(memory: Memory,          # store to ask
 
 # %% ../../nbs/90_service/11_evaluation.ipynb #dffe6b2f
 def wilson(successes: int,  # number of successes
-           n: int,          # number of trials, at least 1
+           n: int,          # number of trials
            ) -> tuple[float, float]:
-    "Return the 95 % interval of a share by Wilson's score."
-    z, p = 1.959964, successes / n
-    middle, half = p + z * z / (2 * n), z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    return max(0.0, (middle - half) / (1 + z * z / n)), min(1.0, (middle + half) / (1 + z * z / n))
+    "Return the 95 % interval of a share by Wilson's score (1927); 0 to 1 where nothing was tried."
+    if not n:
+        return 0.0, 1.0
+    z = 1.959964
+    p, w = successes / n, z * z / n
+    middle, half = (p + w / 2) / (1 + w), math.sqrt(p * (1 - p) * w + w * w / 4) / (1 + w)
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def _rounded(share: float | None) -> float | None:

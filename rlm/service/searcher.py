@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.array_types import Ints
 from ..core.clock import zone
 from ..core.errors import InvalidInput, ModelMismatch
 from ..core.settings import cosines, reaches
@@ -32,7 +33,7 @@ from ..search.query_features import asks_before, past_moment
 from ..search.scoring import SCORE_EPSILON, UPDATE
 from ..recall.anchoring import AnchoredSearcher
 from ..recall.anchors import AnchorManager, SearchReach
-from ..recall.checkpoints import CheckpointManager, Ints
+from ..recall.checkpoints import CheckpointManager
 from ..recall.coordinator import RecalledMemory, SearchCoordinator
 from ..recall.graph import GraphIndex
 from ..companion.fact_extraction import asked_facts
@@ -166,13 +167,13 @@ class MemorySearcher:
                                "past": h.past, "duplicates": h.duplicates, "placed_by": h.placed_by}) for n, h in enumerate(found, start=1))
         kept, refused = _cut_irrelevant(hits, least, found[0].floor if found else 0.0)
         return SearchResults(request.text, request.filters, kept, ranked_by=self.index.scorer.trained_on, refused=refused,
-                             waiting=self.waiting)
+                             waiting=self.unembedded)
 
     @property
-    def waiting(self) -> int:
+    def unembedded(self) -> int:
         "Return how many memories the index knows that have no vector, where questions are compared by meaning or vectors are on their way."
         told = self.ctx.embeddings.loaded_model if self.index.semantic.model else self.ctx.embeddings.later
-        return len(self.index.waiting) if told else 0
+        return len(self.index.unembedded) if told else 0
 
     def _with_ended(self, request: SearchRequest) -> SearchRequest:
         "The question with filters that let what has ended pass, where it asks about an earlier time."
@@ -287,7 +288,7 @@ class MemorySearcher:
                        linked=self.index.semantic.model is not None)
         hits = tuple(Hit(n, f.answer.score, f.answer.record, f.answer.shares, f.layer, f.hops, f.path,
                          past=past.get(f.answer.record.id, "")) for n, f in enumerate(found, start=1))
-        return SearchResults(request.text, request.filters, hits, ranked_by=self.index.scorer.trained_on, waiting=self.waiting)
+        return SearchResults(request.text, request.filters, hits, ranked_by=self.index.scorer.trained_on, waiting=self.unembedded)
 
     def search_past(self,
                     request: SearchRequest,  # a parsed question about a past moment
@@ -429,5 +430,5 @@ def recall(searcher: MemorySearcher,      # answers what attention can't
     past = past_of(searcher.storage, list(records.values()), searcher.ctx.clock.now())
     hits = SearchResults(request.text, request.filters, _recalled_hits(said["results"], records, LAYERS[said["source"]], past),
                          "index" if (layer := said["source"]) == "ltm_fallback" else layer,
-                         ranked_by=searcher.ctx.search.index.scorer.trained_on, waiting=searcher.waiting)
+                         ranked_by=searcher.ctx.search.index.scorer.trained_on, waiting=searcher.unembedded)
     return said | {"results": hits, "result_count": len(hits)}

@@ -12,9 +12,10 @@ import pytest
 
 from rlm.agent.loop.budget import Budget, BudgetExceeded, RunLimits
 from rlm.agent.models import Message, Model, ModelError, ScriptedModel, Usage, open_model
-from rlm.agent.models.clients import AnthropicModel, OpenAIModel, Prices, RetryPolicy, read_prices, retry_delay
+from rlm.agent.models.clients import AnthropicModel, OpenAIModel, Prices, RetryPolicy, read_prices
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
+from rlm.core.retry import retry_delay
 from rlm.core.settings import load_settings
 
 pytest.importorskip("httpx")

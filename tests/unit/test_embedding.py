@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import EmbeddingError, InvalidInput, ModelMismatch, StoreReadOnly
+from rlm.core.retry import retry_delay
 from rlm.core.settings import Settings, load_settings
 from rlm.search.embedding import base as base_module
 from rlm.search.embedding import e5 as e5_module
@@ -54,7 +55,7 @@ from rlm.search.embedding.e5 import (
     onnx_problem,
     read_tuned,
 )
-from rlm.search.embedding.openai import OpenAIEmbedder, make_openai, retry_delay
+from rlm.search.embedding.openai import OpenAIEmbedder, make_openai
 from rlm.search.embedding.service import QueryVectorCache
 from rlm.search.embedding.worker import reembed, switch_model
 from rlm.store.embedding_model import QUESTION_SHARE, Calibration, EmbeddingModelInfo, Vectors, unit

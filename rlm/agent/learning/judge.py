@@ -19,12 +19,12 @@ from ..loop.loop import rlm_run
 from ..memory.linking import LinkedTerm
 from ..memory.questions import analyze_question
 from ..memory.strategy import Judgment
-from ..models.base import Message, Model, ModelError, ScriptedModel, read_object, replace_surrogates
+from ..models.base import Message, Model, ModelError, ScriptedModel, read_object
 from ..ontology import OntologyContext
 from ..ontology.graph import OWL, RDFS, SKOS, TripleStore, is_iri, local_name
 from ..tracing.trajectory import Step, Trajectory, bounded, safe_trajectory
 from ...core.errors import InvalidInput, suggest
-from ...core.text import normalise, tokens
+from ...core.text import normalise, replace_surrogates, tokens
 from ...core.text.number_words import ENGLISH_NUMBERS, KOREAN_COUNTING, KOREAN_NUMBERS
 
 # %% ../../../nbs/80_learning/13_judge.ipynb #646fbe60

@@ -23,10 +23,9 @@ from tabulate import tabulate
 from ...core.errors import InvalidInput, suggest
 from ...core.guard import guarded, screen
 from ...core.ids import squeeze, strategy_id
-from ...core.text import valid_label, valid_text
+from ...core.text import replace_surrogates, valid_label, valid_text
 from ...store.records import LABEL_LIMIT, MemoryRecord, Reader, dump_json, new_record, read_choice, read_count, read_flag, read_label
 from ...store.records import read_mapping, read_tags
-from ..models.base import replace_surrogates
 
 # %% ../../../nbs/80_learning/01_strategy.ipynb #d78c5777
 SLOTS: tuple[str, ...] = ("entity", "entity2", "number", "text", "question")

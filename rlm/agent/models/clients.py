@@ -4,20 +4,16 @@
 
 # %% auto #0
 __all__ = ['NO_OPTIONS', 'LONGEST_STREAM', 'OPENAI_URL', 'ANTHROPIC_URL', 'REPL', 'MOST_TOKENS', 'CACHE_WRITE', 'CASE_BASED',
-           'KINDS', 'Prices', 'read_prices', 'client', 'RetryPolicy', 'retry_delay', 'refusal', 'StreamedReply',
-           'counted', 'called_code', 'openai_reply', 'OpenAIModel', 'anthropic_reply', 'AnthropicModel', 'open_model']
+           'KINDS', 'Prices', 'read_prices', 'client', 'RetryPolicy', 'refusal', 'StreamedReply', 'counted',
+           'called_code', 'openai_reply', 'OpenAIModel', 'anthropic_reply', 'AnthropicModel', 'open_model']
 
 # %% ../../../nbs/70_agent/21_clients.ipynb #490bff30
 import importlib.util
 import json
-import math
-import random
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from email.utils import parsedate_to_datetime
 from functools import partial
 from importlib import import_module
 from types import MappingProxyType
@@ -27,6 +23,7 @@ from .base import Completion, Message, Model, ModelError, Usage, read_script, ro
 from ...core.clock import time_left
 from ...core.errors import InvalidInput, suggest
 from ...core.files import read_path
+from ...core.retry import retry_delay
 from ...core.settings import Settings, load_settings
 
 # %% ../../../nbs/70_agent/21_clients.ipynb #a078df3f
@@ -93,22 +90,6 @@ class RetryPolicy:
     timeout_s: float = 120.0  # seconds for one request
     attempts: int = 4  # tries of one request, the first included
     sleep: Callable[[float], None] = time.sleep  # function that waits between attempts
-
-# %% ../../../nbs/70_agent/21_clients.ipynb #f7d69c28
-def retry_delay(attempt: int,              # 0 for the first that failed
-                retry_after: str | None,   # the header of that name
-                ) -> float:
-    "Return the seconds before the next attempt: those that the server asks for, at most 300; else doubling, spread by a quarter."
-    if retry_after:
-        try:
-            asked = float(retry_after)
-        except ValueError:
-            asked = math.nan
-            with suppress(ValueError):  # a date, or nothing that can be read
-                asked = parsedate_to_datetime(retry_after).timestamp() - time.time()
-        if math.isfinite(asked):
-            return min(300.0, max(0.0, asked))
-    return float(min(60.0, 0.5 * 2**attempt)) * random.uniform(0.75, 1.25)
 
 # %% ../../../nbs/70_agent/21_clients.ipynb #85d14e5c
 def _said(text: str) -> str:

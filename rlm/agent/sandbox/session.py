@@ -20,11 +20,12 @@ import threading
 from importlib import import_module
 from types import ModuleType
 
-from .marshalling import copy_plain, decode, encode, replace_surrogates
+from .marshalling import copy_plain, decode, encode
 from .interpreter import SAFE_MODULES, Interpreter, clip, unwrap_handle
 from .protocol import UNDONE, Limits, SandboxError, StepResult
 from .tool_bridge import ToolBridge, ToolError
 from ...core.errors import InvalidInput, NotFound
+from ...core.text import replace_surrogates
 
 Message = dict[str, Any]  # what host and interpreter send each other: JSON's types
 

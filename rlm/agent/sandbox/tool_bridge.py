@@ -13,11 +13,12 @@ from itertools import count
 from keyword import iskeyword
 from typing import Any
 
-from .marshalling import ObjectRef, copy_plain, exposed_names, replace_surrogates
+from .marshalling import ObjectRef, copy_plain, exposed_names
 from .interpreter import clip, hide_paths
 from .protocol import Limits, ToolCall
 from ...core.clock import call_within
 from ...core.errors import InvalidInput, RlmError
+from ...core.text import replace_surrogates
 _RAISED = (ValueError, TypeError, LookupError, KeyError, IndexError, AttributeError, TimeoutError, ArithmeticError,
            ZeroDivisionError, NotImplementedError, AssertionError, RuntimeError)  # what code inside may have to catch
 

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['P', 'R', 'LONGEST_CACHED', 'MARKS', 'JOINER', 'Form', 'LazyPattern', 'text_cache', 'forget_texts', 'normal_form',
-           'normalise', 'compose_hangul', 'valid_text', 'valid_label', 'clip']
+           'normalise', 'compose_hangul', 'replace_surrogates', 'valid_text', 'valid_label', 'clip']
 
 # %% ../../../nbs/10_core/02_normal_form.ipynb #59e63e3c
 import re
@@ -157,6 +157,12 @@ def compose_hangul(text: str,  # a text of any length
 
 # %% ../../../nbs/10_core/02_normal_form.ipynb #08e7b8f6
 _SURROGATE = LazyPattern("[\ud800-\udfff]")
+
+
+def replace_surrogates(text: str,  # text of a model, or of its code
+                       ) -> str:
+    "Return the text as UTF-8 can hold it: a replacement character stands for each half of a surrogate pair."
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def valid_text(value: object,           # value that is to be stored as a text

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.array_types import Floats
 from ...core.text.romanization import hangul_names, hangul_readings, hangul_sounds, latin_names, latin_sounds, same_name
 from ...core.text.tokenizer import bigrams, tokens
 from ..arrays import Arrays, GrowableArray, pack_texts, unpack_texts
-from .bm25 import Floats, QueryPlan, QueryTerm, Segment, SegmentBuilder, idf, merge_segments, renumber_segment
+from .bm25 import QueryPlan, QueryTerm, Segment, SegmentBuilder, idf, merge_segments, renumber_segment
 
 # %% ../../../nbs/28_index/08_lexical_index.ipynb #16e72bb6
 class DocTable:

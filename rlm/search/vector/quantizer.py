@@ -4,12 +4,12 @@
 
 # %% auto #0
 __all__ = ['PRIOR_WEIGHT', 'AXES', 'STEPS', 'SEQS', 'ORDER', 'DELETED', 'COARSE', 'RESIDUAL', 'SCALES', 'BASE_PART',
-           'RECENT_PART', 'CODE_TABLE', 'Floats', 'Ints', 'COARSE_DIMS', 'BINARY_BITS', 'CODE_FIELDS', 'BLOCK_CELLS',
-           'BLOCK_ROWS', 'HAMMING_DISTANCES', 'COUNT_QUANTILE', 'CODE_DOTS', 'COSINE_SUMS', 'MEASURE_QUERY',
-           'NEAREST_VECTOR', 'Z_SCORES', 'FIND_ROWS', 'COLLECT_ROWS', 'BEST_CODE_SCORES', 'CODED_Z_SCORES',
-           'half_to_float', 'center', 'vector_dot', 'center_one', 'principal_axes', 'concatenate_codes', 'binary_code',
-           'quantize', 'encode', 'decode', 'rotate_codes', 'multiply', 'code_scores', 'hamming_distances', 'arg_lowest',
-           'arg_highest', 'synthetic_vectors']
+           'RECENT_PART', 'CODE_TABLE', 'COARSE_DIMS', 'BINARY_BITS', 'CODE_FIELDS', 'BLOCK_CELLS', 'BLOCK_ROWS',
+           'HAMMING_DISTANCES', 'COUNT_QUANTILE', 'CODE_DOTS', 'COSINE_SUMS', 'MEASURE_QUERY', 'NEAREST_VECTOR',
+           'Z_SCORES', 'FIND_ROWS', 'COLLECT_ROWS', 'BEST_CODE_SCORES', 'CODED_Z_SCORES', 'half_to_float', 'center',
+           'vector_dot', 'center_one', 'principal_axes', 'concatenate_codes', 'binary_code', 'quantize', 'encode',
+           'decode', 'rotate_codes', 'multiply', 'code_scores', 'hamming_distances', 'arg_lowest', 'arg_highest',
+           'synthetic_vectors']
 
 # %% ../../../nbs/28_index/11_quantizer.ipynb #c9e37304
 import hashlib
@@ -20,6 +20,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.array_types import Floats, Ints
 from ...core.compiled import F4, F44, I8, I11, YES, loop
 
 # %% ../../../nbs/28_index/11_quantizer.ipynb #41188555
@@ -229,8 +230,6 @@ def CODED_Z_SCORES(found, seqs, coded, unit, mean, spread):  # type: ignore[no-u
         found[j] = max(np.float32(0), (min(max(found[j], np.float32(-1)), np.float32(1)) - middle) / scale)
 
 # %% ../../../nbs/28_index/11_quantizer.ipynb #ca982228
-Floats = NDArray[np.float32]
-Ints = NDArray[np.int64]
 COARSE_DIMS = 128  # dimensions of a coarse code
 BINARY_BITS = 256  # bits of a binary code
 

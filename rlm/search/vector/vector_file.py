@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.array_types import Floats
 from ...core.files import discard, written
-from .quantizer import CODE_FIELDS, Floats, VectorCodes, encode
+from .quantizer import CODE_FIELDS, VectorCodes, encode
 from .vector_index import VectorIndex
 from .vector_segments import DEFAULT_CONFIG, BaseSegment, Batch, IndexState, VectorIndexConfig
 from ...store.sqlite.database import identity_of

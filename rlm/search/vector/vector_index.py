@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.array_types import Floats, Ints
 from ...core.errors import InvalidInput
-from .quantizer import COARSE_DIMS, Floats, Ints, VectorCodes, arg_highest, center, center_one, multiply, quantize
+from .quantizer import COARSE_DIMS, VectorCodes, arg_highest, center, center_one, multiply, quantize
 from .vector_segments import DEFAULT_CONFIG, Allowed, BaseSegment, Batch, IndexState, SegmentStore, VectorIndexConfig
 from .vector_segments import best_memories, build_segment, coarse_scores, is_lookup, memory_scores, read_filter
 from .vector_segments import rows_holding, shortlist, unique_seqs

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.array_types import Floats, Ints
 from ..arrays import is_close
-from .quantizer import BEST_CODE_SCORES, CODE_FIELDS, COLLECT_ROWS, FIND_ROWS, Floats, Ints, VectorCodes, arg_highest
+from .quantizer import BEST_CODE_SCORES, CODE_FIELDS, COLLECT_ROWS, FIND_ROWS, VectorCodes, arg_highest
 from .quantizer import arg_lowest, binary_code, center, code_scores, concatenate_codes, decode, encode, hamming_distances
 from .quantizer import multiply, principal_axes, rotate_codes
 

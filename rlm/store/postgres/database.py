@@ -44,7 +44,7 @@ ASKED_OFTEN = 3  # times that a connection has sent a statement when it prepares
 MOST_PREPARED = 60  # statements that a connection prepares; a plan takes up to 100 kB of the server
 MOST_COUNTED = 2000  # statements whose uses a connection counts
 PLANS_S = 60.0  # seconds after which statements are planned anew: a table may have grown that was empty
-MOST_WAITING = 1 << 18  # characters of statements that wait for the next one that is sent
+MOST_UNSENT = 1 << 18  # characters of statements that wait for the next one that is sent
 _GONE = "SELECT instance FROM moved_namespaces WHERE namespace = %s"  # where a namespace went
 _GENERATION: Question = ("SELECT n FROM current_generation", ())
 _CAUGHT = "INSERT INTO memories ("  # the one statement whose refusal is caught inside its transaction
@@ -62,7 +62,7 @@ class ThreadState:
         self.cursor: Any = None  # the connection's one cursor: each statement's result is read before the next is sent
         self.active = self.failed = self.uncommitted = False
         self.turns: set[str | None] = set()  # namespaces whose turn to write its transaction has; None: that of the whole store
-        self.waiting: list[tuple[str, int]] = []  # statements of its transaction that were not sent yet, and how many each text has
+        self.unsent: list[tuple[str, int]] = []  # statements of its transaction that were not sent yet, and how many each text has
         self.answered: dict[str, list[tuple[Any, ...]]] = {}  # what was asked ahead: statement with its values → rows
         self.generations: dict[str | None, int] = {}  # generation of each namespace, as its snapshot sees it
         self.total_changes, self.last_changes, self.depth = 0, 0, 0  # depth: savepoints that are open
@@ -236,14 +236,14 @@ class StatementPipeline:
         self.flush(state)
         before, turns, name = state.failed, set(state.turns), f"part{state.depth}"  # a part in a part has a name of its own
         begin = (f"SAVEPOINT {name}", 1)  # it goes along with the first statement of the part
-        state.waiting.append(begin)
+        state.unsent.append(begin)
         state.depth += 1
         try:
             yield
             self.flush(state)
-            state.waiting.append((f"RELEASE SAVEPOINT {name}", 1))  # and its end with the first one after it
+            state.unsent.append((f"RELEASE SAVEPOINT {name}", 1))  # and its end with the first one after it
         except BaseException:
-            begun, state.waiting = begin not in state.waiting, []
+            begun, state.unsent = begin not in state.unsent, []
             if not state.connection.broken and not state.connection.closed:
                 if begun:
                     self.server.scopes.pop(state.connection, None)  # settings are rolled back, too
@@ -281,7 +281,7 @@ class StatementPipeline:
             state.connection, state.cursor, state.answered = None, None, before
             state.active = state.failed = state.uncommitted = False
             state.turns.clear()
-            state.waiting.clear()
+            state.unsent.clear()
             state.generations.clear()
             self.server.put_back(connection)
 
@@ -324,8 +324,8 @@ class StatementPipeline:
         if self.server.scopes.get(cursor.connection, ...) != namespace:
             self.flush(state, scope_statements(namespace).decode().rstrip("; "))
             self.server.scopes[cursor.connection] = namespace
-        state.waiting.append((said, number))
-        if sum(len(text) for text, _ in state.waiting) > MOST_WAITING:
+        state.unsent.append((said, number))
+        if sum(len(text) for text, _ in state.unsent) > MOST_UNSENT:
             self.flush(state)
 
     def flush(self,
@@ -333,15 +333,15 @@ class StatementPipeline:
               then: str = "",      # statements
               ) -> None:
         "Send what waits, and statements after it, in one round trip."
-        if state.waiting or then:
+        if state.unsent or then:
             with self.cursor(state) as cursor:
                 self._together(state, cursor, then or "SELECT 1")
 
     def _together(self, state: ThreadState, cursor: Any, said: str) -> None:
         "Run what waits and then statements, all of them in one message; leave the cursor at the result of the first of these."
-        waiting, state.waiting = state.waiting, []
-        cursor.execute("; ".join([*(text for text, _ in waiting), said]).encode())
-        for _ in range(sum(number for _, number in waiting)):
+        unsent, state.unsent = state.unsent, []
+        cursor.execute("; ".join([*(text for text, _ in unsent), said]).encode())
+        for _ in range(sum(number for _, number in unsent)):
             self.count(state, cursor)
             cursor.nextset()
 
@@ -359,7 +359,7 @@ class StatementPipeline:
             cursor.execute("SET statement_timeout = 0")
             cursor.execute(statement)
             cursor.execute(f"SET statement_timeout = '{limit}'")
-        elif scopes.get(connection, ...) == namespace and not state.waiting:
+        elif scopes.get(connection, ...) == namespace and not state.unsent:
             cursor.execute(statement, values)
         else:
             said = statement if values is None else cursor.mogrify(statement, values)
