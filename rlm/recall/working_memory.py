@@ -14,7 +14,6 @@ from datetime import datetime
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..core.array_types import Floats
 from ..core.clock import from_iso, to_iso
