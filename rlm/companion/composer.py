@@ -200,6 +200,12 @@ SHORTEST = 4  # tokens of words below which a line is not tried: when a block is
 FLATTEN = 0.25  # exponent of the worths that are compared with likeness, so that a tenth of the relevance is not likeness' alone to order
 
 
+def _subject(record: MemoryRecord) -> str:
+    "The title of a memory, with a colon, where its words do not hold it: *Bike lock: the code is 4417*. Empty where they do."
+    title = " ".join((record.title or "").split())
+    return f"{clip(title, SUMMARY)}: " if title and title.casefold() not in " ".join(record.text.split()).casefold() else ""
+
+
 class _Offer:
     "A memory as the lines that it may take, from the whole to its facts; each is made when it is asked for."
 
@@ -216,7 +222,8 @@ class _Offer:
 
     def tell_time(self, time: str) -> None:
         "Make the lines anew, with a time of day."
-        self._start = f"[{html.escape(_source_label(self.record, time, self._id), quote=False)}] "  # what stands before the words
+        label = html.escape(f"[{_source_label(self.record, time, self._id)}] {_subject(self.record)}", quote=False)
+        self._start = label  # what stands before the words
         self.time, self._made = time, list[tuple[str, int]]()
         self._bare = self._count(self._start + self._ending)  # tokens of a line without words
         self._shortest = self._bare + SHORTEST

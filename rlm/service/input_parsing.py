@@ -71,7 +71,7 @@ def content_text(content: object,  # a text, or a list of parts as chat APIs giv
             words = part.get("text")
             words = words.get("value") if isinstance(words, Mapping) else words
             found.append(words if isinstance(words, str) else f"[{part.get('type') or part.get('content_type') or 'part'}]")
-        else:
+        elif part is not None:
             found.append(str(part))
     return "\n".join(filter(None, found))
 

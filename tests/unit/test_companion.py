@@ -20,6 +20,7 @@ from rlm.core.errors import InvalidInput, NotFound
 from rlm.service.capture import capture_prompt
 from rlm.service.proposals import open_proposals
 from rlm.service.review_queue import fact_values
+from rlm.service.writer import StoredTurns
 
 TALK = Situation(turn_position=4, memory_count=20)
 
@@ -249,11 +250,11 @@ WAYS: list[Callable[[Memory, str], object]] = [
 
 
 def refused(memory: Memory, text: str) -> bool:
-    "Whether a text is refused on each way in; then nothing was stored."
+    "Whether a text is refused on each way in, by an error or, of a conversation, in what it returns; then nothing was stored."
     count, said = len(memory.list(100)), 0
     for way in WAYS:
         try:
-            way(memory, text)
+            said += isinstance(stored := way(memory, text), StoredTurns) and list(stored.refused) == [0]
         except RejectedValue:
             said += 1
     assert said in (0, len(WAYS)) and (not said or len(memory.list(100)) == count)

@@ -579,3 +579,73 @@ def test_parts_of_an_export_say_where_they_stand(tmp_path: Path) -> None:
         (ForeignMemory, "a.jsonl, line 2"),
         (UnreadablePart, "a.jsonl, line 3"),
     ]
+
+
+# ---------------------------------------------------------------- a life, and questions about it
+
+
+def chatgpt(*said: tuple[str, list[Any] | None]) -> str:
+    "A conversation of ChatGPT in which messages follow one another; contents may be missing."
+    nodes: dict[str, Any] = {"root": {"id": "root", "message": None, "parent": None, "children": []}}
+    for n, (role, parts) in enumerate(said):
+        content = None if parts is None else {"content_type": "multimodal_text", "parts": parts}
+        message = {"id": f"m{n}", "author": {"role": role}, "create_time": 1767312000 + n, "content": content, "metadata": None}
+        nodes[f"m{n}"] = {"id": f"m{n}", "message": message, "parent": f"m{n - 1}" if n else "root", "children": []}
+    return json.dumps([{"title": None, "id": "c", "mapping": nodes, "current_node": f"m{len(said) - 1}"}])
+
+
+LIFE: dict[str, tuple[dict[str, str | bytes], list[tuple[str, str]]]] = {
+    "chatgpt": (
+        {
+            "conversations.json": chatgpt(
+                ("system", [""]),
+                ("user", None),
+                ("user", [{"content_type": "image_asset_pointer"}]),
+                ("user", [None, "I am allergic to shellfish."]),
+                ("assistant", ["Jeju has beaches \ue200cite\ue202turn0\ue201 and tubes【4†source】."]),
+                ("user", ["내 차는 2019년식 아반떼야."]),
+            )
+        },
+        [
+            ("am I allergic", "I am allergic to shellfish."),
+            ("내 차가 뭐였지", "아반떼"),
+            ("beaches of Jeju", "Jeju has beaches and tubes."),
+        ],
+    ),
+    "mem0": (
+        {"mem0.json": json.dumps([{"id": "1", "memory": "Sister Jiwon lives in Daegu", "created_at": 1746205200000}])},
+        [("Where does my sister live?", "Daegu")],
+    ),
+    "notion": (
+        {
+            f"Boiler {'0123456789abcdef' * 2}.md": "# Boiler\n\nCreated: November 5, 2025 2:30 PM\n\n"
+            "| Part | Changed |\n|--|--|\n| Pump | 2024-10-01 |",
+            "x.md": "x",
+        },
+        [("When was the pump changed?", "Part: Pump; Changed: 2024-10-01")],
+    ),
+    "obsidian": (
+        {"Wifi.md": "guest network: gulls22", "Car.md": "## Service\n```\noil 5W-30\n```\n"},
+        [
+            ("What is the wifi password?", "Wifi: guest network: gulls22"),
+            ("Which oil does the car take?", "Car: Service ``` oil 5W-30 ```"),
+        ],
+    ),
+    "a phone": (
+        {"notes.csv": "Title,Content,Created\n우산 챙기기,,2026. 3. 5. 오후 2:30\nBike lock,the code is 4417,2026. 3. 6. 오전 9:00\n"},
+        [("code of the bike lock", "2026-03-06, unconfirmed] Bike lock: the code is 4417"), ("우산", "우산 챙기기")],
+    ),
+}
+
+
+@pytest.mark.parametrize("program", LIFE)
+def test_what_moved_in_answers_questions_with_what_it_is_about(program: str, tmp_path: Path) -> None:
+    files, questions = LIFE[program]
+    for name, content in files.items():
+        (tmp_path / name).write_text(str(content), encoding="utf-8")
+    path = tmp_path if len(files) > 1 else tmp_path / next(iter(files))
+    with Memory(":memory:", embedder="none") as memory:
+        import_export(memory, path, format_of(path), progress=False)
+        for question, answer in questions:
+            assert answer in memory.context(question, 400).text, (question, memory.context(question, 400).text)
+        assert not any("None" in m.text for m in memory.list(k=50))

@@ -21,7 +21,8 @@ from rlm.service.cli.common import (
     with_memory,
     write_export,
 )
-from rlm.service.importers import READERS_OF, export_files, import_export, text_of
+from rlm.service.export_files import export_files, text_of
+from rlm.service.importers import READERS_OF, import_export
 from rlm.service.interchange import markdown_lines, pam_lines
 from rlm.service.kakaotalk import is_kakaotalk
 from rlm.service.memory import Memory
