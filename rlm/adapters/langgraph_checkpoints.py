@@ -17,7 +17,7 @@ need("langgraph.checkpoint.base", "The checkpointer for LangGraph", "langgraph")
 from langgraph.checkpoint.base import WRITES_IDX_MAP, BaseCheckpointSaver, CheckpointTuple, get_checkpoint_id, get_checkpoint_metadata
 
 from rlm.service.memory import Memory, in_thread, run_in_thread
-from rlm.store.protocols import Database
+from rlm.store.protocols import NO_LIMIT, Database
 from rlm.store.sqlite.database import SQLiteDatabase
 from rlm.store.sqlite.schema import Migration
 from rlm.store.sqlite.threads import KEY as _KEY
@@ -35,8 +35,9 @@ CREATE TABLE writes (
 
 
 _STATE, _WRITE = ("parent_id", "run_id", "type", "checkpoint", "metadata_type", "metadata"), ("task_path", "channel", "type", "value")
-_STATE_AGAIN, _WRITE_AGAIN = (  # what a statement that inserts a row says of one that is there already: it is replaced
-    f"ON CONFLICT DO UPDATE SET {', '.join(f'{c} = excluded.{c}' for c in columns)}" for columns in (_STATE, _WRITE))
+_STATE_AGAIN, _WRITE_AGAIN = (  # end of an INSERT that replaces a row with the same key; `{}`: its first columns
+    f"ON CONFLICT ({{}}{key}) DO UPDATE SET {', '.join(f'{c} = excluded.{c}' for c in columns)}"
+    for key, columns in ((_KEY, _STATE), (f"{_KEY}, task_id, idx", _WRITE)))
 
 
 def thread_config(thread_id: str,       # id of a thread
@@ -98,7 +99,7 @@ class LangGraphCheckpointer(BaseCheckpointSaver):
         wanted = [("thread_id = ?", asked.get("thread_id")), ("checkpoint_ns = ?", asked.get("checkpoint_ns")),
                   ("checkpoint_id = ?", asked.get("checkpoint_id")), ("checkpoint_id < ?", get_checkpoint_id(before) if before else None)]
         given = [(test, str(value)) for test, value in wanted if value is not None]
-        found = self._tuples(" AND ".join(test for test, _ in given) or "1 = 1", [value for _, value in given], -1)
+        found = self._tuples(" AND ".join(test for test, _ in given) or "1 = 1", [value for _, value in given], NO_LIMIT)
         for number, one in enumerate(t for t in found if all(t.metadata.get(k) == v for k, v in (filter or {}).items())):
             if limit is not None and number >= limit:
                 return
@@ -116,7 +117,7 @@ class LangGraphCheckpointer(BaseCheckpointSaver):
         row = (*self._owner, thread, ns, checkpoint["id"], asked.get("checkpoint_id"), about.get("run_id"),
                *self.serde.dumps_typed(checkpoint), *self.serde.dumps_typed(about))
         with self.db.transaction():
-            self.db.query(f"INSERT INTO {self._states} VALUES ({', '.join('?' * len(row))}) {_STATE_AGAIN}", row)
+            self.db.query(f"INSERT INTO {self._states} VALUES ({', '.join('?' * len(row))}) {_STATE_AGAIN.format(self._lead)}", row)
         return thread_config(thread, ns, checkpoint["id"])
 
     def put_writes(self,
@@ -132,7 +133,7 @@ class LangGraphCheckpointer(BaseCheckpointSaver):
                 for place, (channel, value) in enumerate(writes)]
         with self.db.transaction():
             for row in rows:
-                again = _WRITE_AGAIN if row[len(key)] < 0 else "ON CONFLICT DO NOTHING"
+                again = _WRITE_AGAIN.format(self._lead) if row[len(key)] < 0 else "ON CONFLICT DO NOTHING"
                 self.db.query(f"INSERT INTO {self._writes} VALUES ({', '.join('?' * len(row))}) {again}", row)
 
     def delete_thread(self,
@@ -156,7 +157,8 @@ class LangGraphCheckpointer(BaseCheckpointSaver):
             for table, rest, again in ((self._states, ", ".join(_STATE), _STATE_AGAIN),
                                        (self._writes, ", ".join(("task_id", "idx", *_WRITE)), _WRITE_AGAIN)):
                 self.db.query(f"INSERT INTO {table} SELECT {self._lead}?, checkpoint_ns, checkpoint_id, {rest} FROM {table} "
-                              f"WHERE {self._mine}thread_id = ? {again}", (str(target_thread_id), *self._owner, str(source_thread_id)))
+                              f"WHERE {self._mine}thread_id = ? {again.format(self._lead)}",
+                              (str(target_thread_id), *self._owner, str(source_thread_id)))
 
     def prune(self,
               thread_ids: Sequence[str],       # ids of threads

@@ -598,3 +598,11 @@ def test_a_write_and_a_block_for_a_prompt_take_few_round_trips(store: Memory, mo
             tx.log([Event(store.clock.now(), "use", "c", "default")])
     assert [e.subject for e in store.backend.events("default", kinds=("use",))] == ["a", "c"]
     assert not any(m.access_count for m in store.list())
+
+
+def test_what_waits_for_a_person_is_read_from_a_server_too(store: Memory) -> None:
+    store.write("김민지는 부산에 산다.")
+    told = new_record("The bakery on Kirkgate closes at noon.", store.clock.now(), provenance={"trust": "candidate"})
+    with store.backend.transaction() as tx:
+        tx.insert([told])
+    assert [(w.memory.id, w.state) for w in store.companion.waiting()] == [(told.id, "candidate")]

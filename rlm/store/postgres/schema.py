@@ -252,13 +252,6 @@ POSTGRES_MIGRATIONS: Sequence[Migration] = (  # one step from version `to - 1` t
     Migration(5, "an index of facts by value and subject", SCHEMA_7),
     Migration(6, "the threads of agent frameworks", _declared(";\n".join(THREADS)) + "".join(
         _guard(table, _OWN_NAMESPACE) for table in THREAD_TABLES)))
-PRIMARY_KEYS = {  # primary keys of tables whose rows may be there already
-    "meta": "key", "edges": "src, dst, relation", "slots": "namespace, slot", "slot_refs": "namespace, slot, seq",
-    "namespace_statistics": "namespace", "rejections": "namespace, salt, digest", "judgments": "trajectory_id", "facts": "seq, place",
-    "vectors": "seq, model, chunk", "snapshots": "id", "runs": "run_id", "trajectories": "trajectory_id",
-    "triples": "seq, subject, predicate, object", "memory_usage": "trajectory_id, rank", **THREAD_TABLES}
-
-
 OLDEST_SERVER = 150000  # PostgreSQL 15, as the server numbers itself
 STATEMENT_SECONDS = 600  # after which a statement is ended, unless role or database have a statement_timeout of their own
 _MIGRATION_LOCK = 0x726C6D31  # key of the advisory lock under which tables are made and changed: 'rlm1'

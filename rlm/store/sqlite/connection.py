@@ -300,6 +300,8 @@ FEW = 64  # numbers that a statement is given one by one
 def one_of(numbers: Sequence[int],  # numbers to look up
            ) -> tuple[str, tuple[Any, ...]]:  # SQL that follows IN, and the values of its placeholders
     "Return the SQL of a list of numbers behind IN, and its values."
+    if not numbers:
+        return "(SELECT 0 WHERE false)", ()
     if len(numbers) <= FEW:
         return f"({', '.join('?' * len(numbers))})", tuple(map(int, numbers))
     return "(SELECT value FROM json_each(?))", (json.dumps(list(map(int, numbers))),)

@@ -155,8 +155,9 @@ class EdgeTable:
         low, high, stamp = np.minimum(new.src, new.dst), np.maximum(new.src, new.dst), to_iso(at)
         names = {b: origin_of(b) for b in set(new.bits.tolist())}
         before = self.db.query("SELECT count(*) FROM edges")[0][0] if len(new) > 64 else self._known(low, high)
-        self.db.executemany("INSERT INTO edges VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET weight = excluded.weight, "
-                "origin = excluded.origin || iif(edges.origin LIKE '%write%' AND excluded.origin NOT LIKE '%write%', '+write', ''), "
+        self.db.executemany("INSERT INTO edges VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (src, dst, relation) DO UPDATE SET "
+                "weight = excluded.weight, origin = excluded.origin || CASE WHEN edges.origin LIKE '%write%' "
+                "AND excluded.origin NOT LIKE '%write%' THEN '+write' ELSE '' END, "
                 "created_at = excluded.created_at WHERE edges.origin <> 'user'",
                 [(a, b, NEAR, w, names[o], stamp) for a, b, w, o in zip(
                     low.tolist(), high.tolist(), np.round(new.weight.astype(np.float64), 4).tolist(), new.bits.tolist(), strict=True)])

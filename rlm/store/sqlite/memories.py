@@ -92,12 +92,15 @@ SELECT name, (SELECT count(*) FROM memories WHERE namespace = name),
 FROM (SELECT j.value AS name FROM json_each(?) j) AS names ORDER BY name"""
 
 
+NAMESPACE_TABLES = ("SELECT t.name FROM sqlite_master t JOIN pragma_table_info(t.name) c ON c.name = 'namespace' "
+                    "WHERE t.type = 'table' AND t.name <> 'pending_scrubs' ORDER BY t.name")
+STORE_BYTES = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
+
+
 def namespace_tables(db: Database,  # a store
                      ) -> list[str]:
     "Return the names of the tables whose rows belong to a namespace; what an erasure has still to do is none of them."
-    return [str(name) for (name,) in db.query(
-        "SELECT t.name FROM sqlite_master t JOIN pragma_table_info(t.name) c ON c.name = 'namespace' "
-        "WHERE t.type = 'table' AND t.name <> 'pending_scrubs' ORDER BY t.name")]
+    return [str(name) for (name,) in db.query(NAMESPACE_TABLES)]
 
 
 def short_ids_question(namespace: str,      # the partition
@@ -305,7 +308,8 @@ class MemoryTable:
               limit: int,      # highest number worth counting to
               ) -> int:
         "Return how many memories a namespace has, or the limit if there are more."
-        return int(self.db.query("SELECT count(*) FROM (SELECT 1 FROM memories WHERE namespace = ? LIMIT ?)", (namespace, limit))[0][0])
+        sql = "SELECT count(*) FROM (SELECT 1 FROM memories WHERE namespace = ? LIMIT ?) AS counted"
+        return int(self.db.query(sql, (namespace, limit))[0][0])
 
     def seqs_of(self,
                 namespace: str,      # the partition
@@ -435,7 +439,7 @@ class MemoryTable:
 
     def size(self) -> int:
         "Return the bytes of the store's file, or of a server's tables."
-        return int(self.db.query("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()")[0][0])
+        return int(self.db.query(STORE_BYTES)[0][0])
 
 
 # The same memories are found again and again, and reading ten of them costs as much as finding them among a thousand. So a cache keeps the

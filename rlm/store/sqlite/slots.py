@@ -51,8 +51,9 @@ _COLUMNS = "slot, anchor, model, vector, hop_budget, pinned, uses, last_used_at,
 
 # %% ../../../nbs/20_store/11_slots.ipynb #f6c27ca3
 _PUT = ("INSERT INTO slots (namespace, slot, kind, context, context_hash, model, vector, uses, created_at, last_used_at, extra_json) "
-        "VALUES (?, ?, 'working', ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET kind = 'working', context = excluded.context, "
-        "context_hash = excluded.context_hash, model = excluded.model, vector = excluded.vector, uses = excluded.uses, "
+        "VALUES (?, ?, 'working', ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (namespace, slot) DO UPDATE SET kind = 'working', "
+        "context = excluded.context, context_hash = excluded.context_hash, model = excluded.model, "
+        "vector = excluded.vector, uses = excluded.uses, "
         "created_at = excluded.created_at, last_used_at = excluded.last_used_at, extra_json = excluded.extra_json")
 _REF = ("INSERT INTO slot_refs (namespace, slot, seq, relevance, distance, created_at, last_used_at) "
         "SELECT ?, ?, seq, ?, ?, ?, ? FROM memories WHERE seq = ? AND namespace = ?")
@@ -94,7 +95,7 @@ class AttentionTable:
         names = [_slot_name(slot, context) for slot in SLOTS]
         new = context and not self.db.query("SELECT 1 FROM slots WHERE namespace = ? AND slot IN (?, ?, ?) LIMIT 1", (namespace, *names))
         self.db.executemany(f"INSERT INTO slots (namespace, kind, created_at, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
-                "ON CONFLICT DO UPDATE SET anchor = excluded.anchor, model = excluded.model, vector = excluded.vector, "
+                "ON CONFLICT (namespace, slot) DO UPDATE SET anchor = excluded.anchor, model = excluded.model, vector = excluded.vector, "
                 "hop_budget = excluded.hop_budget, pinned = excluded.pinned, uses = excluded.uses, "
                 "last_used_at = excluded.last_used_at, extra_json = excluded.extra_json",
                 [(namespace, KIND, to_iso(at), _slot_name(r.slot, context), r.seq, r.model,

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..embedding_model import Calibration, EmbeddingModelInfo, VectorBatch, Vectors, model_mismatch
 from .connection import one_of
-from ..protocols import Database
+from ..protocols import NO_LIMIT, Database
 
 # %% ../../../nbs/20_store/18_vectors.ipynb #9202cbd2
 @lru_cache(8)
@@ -78,7 +78,7 @@ class VectorTable:
                   info: EmbeddingModelInfo,  # the model whose vectors searches use from now on
                   ) -> None:
         "Note the model of the store's vectors, inside a transaction."
-        self.db.executemany("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+        self.db.executemany("INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
                             [("vector_model", json.dumps([info.model, info.dim])), ("vector_calibration", info.calibration.to_json())])
 
     def check_model(self,
@@ -181,7 +181,7 @@ class VectorTable:
     def missing(self,
                 model: str,                    # name of the model
                 after: int = 0,                # only memories with a greater number
-                limit: int = -1,               # maximum number; -1: all
+                limit: int = NO_LIMIT,         # maximum number
                 namespace: str | None = None,  # only this one; None for the whole store
                 dim: int | None = None,        # size that counts; None: vectors of any size do
                 ) -> list[int]:

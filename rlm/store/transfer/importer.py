@@ -31,6 +31,7 @@ from ..sqlite.fulltext import adjacent, replies, updating_index
 from ..sqlite.integrity import contradictions
 from ..sqlite.runs import RUN_TABLES, storable
 from ..sqlite.schema import SCHEMA_VERSION
+from ..sqlite.events import LAST_VERSION
 from ..sqlite.storage import SQLStorage
 from ..sqlite.threads import THREAD_TABLES, make_thread_tables
 from ..sqlite.vectors import is_vector
@@ -491,7 +492,7 @@ def _merge(db: Database, tables: Mapping[str, list[dict[str, Any]]], records: Se
     "Bring the rows in, with the records of those of memories; inside a transaction."
     stored, embedded = Counter[str](), list[int]()
     new = [r.changed(seq=plan.numbers[r.seq]) for r in records if r.seq in plan.added]
-    past = db.query("SELECT coalesce(max(vid), 0) FROM memory_versions")[0][0]
+    past = db.query(LAST_VERSION)[0][0]
     with updating_index(db, adjacent(db, new) | replies(db, new)) as documents:
         for table, theirs in tables.items():
             mine = _carried(table, theirs, plan)

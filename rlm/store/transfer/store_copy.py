@@ -65,7 +65,7 @@ def copy_store(source: Database,  # a store, which others may be using
         for table in tables:
             copied.append(_copy_table(source, target, table))
         with target.transaction():
-            target.executemany("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+            target.executemany("INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
                                [row for row in source.query("SELECT key, value FROM meta") if row[0] not in _OWN])
             for name, number in source.query("SELECT name, seq FROM sqlite_sequence"):
                 if name in ("memories", "memory_versions", "events"):
