@@ -12,7 +12,7 @@ import click
 
 from rlm.core.errors import InvalidInput
 from rlm.core.files import read_path
-from rlm.service.cli.common import Group, example, json_option, print_json, print_table, store_from_anywhere, store_options
+from rlm.service.cli.common import Group, example, json_option, options, print_json, print_table, store_from_anywhere, store_options
 from rlm.service.hook import EVENTS, HOME, TOKENS, URL
 
 TIMEOUT_S = 10  # seconds after which Claude Code ends the hook
@@ -20,15 +20,17 @@ LAST = 10  # events that `status` shows
 MATCHERS = {"SessionStart": "*", "PreCompact": "*"}  # events whose entries name what they match
 LOG = os.path.join(HOME, "hook.log")
 log_option = click.option("--log", default=LOG, show_default=True, help="Where each event is noted, without a text.")
+hook_options = options(
+    click.option("--secret", type=click.Path(path_type=Path), help="A file with a token for the server."),
+    click.option("--tokens", type=int, default=TOKENS, show_default=True, help="What a block of memories may cost."),
+    click.option("--no-capture", is_flag=True, help="Store nothing; only give context."),
+    log_option,
+    store_options)
 
 
 @click.group("hook", cls=Group, invoke_without_command=True, epilog=example("rlm hook install", "rlm hook status"))
 @click.option("--url", default=URL, show_default=True, help="A server of `rlm serve`; where none answers, the store is read by words.")
-@click.option("--secret", type=click.Path(path_type=Path), help="A file with a token for the server.")
-@click.option("--tokens", type=int, default=TOKENS, show_default=True, help="What a block of memories may cost.")
-@click.option("--no-capture", is_flag=True, help="Store nothing; only give context.")
-@log_option
-@store_options
+@hook_options
 @click.pass_context
 def hook_group(ctx: click.Context, /, log: str, **given: Any) -> None:
     "Give Claude Code context and keep what is said: reads an event from standard input. Claude Code starts it."
@@ -78,11 +80,7 @@ def with_hooks(settings: dict[str, Any],  # contents of a settings file of Claud
 @click.option("--project", is_flag=True, help="For this folder's project (.claude/settings.local.json), not for all.")
 @click.option("--write", is_flag=True, help="Put it into the settings; what is there stays, and a copy is kept.")
 @click.option("--url", default=URL, show_default=True, help="A server of `rlm serve`.")
-@click.option("--secret", type=click.Path(path_type=Path), help="A file with a token for the server.")
-@click.option("--tokens", type=int, default=TOKENS, show_default=True, help="What a block of memories may cost.")
-@click.option("--no-capture", is_flag=True, help="Store nothing; only give context.")
-@log_option
-@store_options
+@hook_options
 @json_option
 def install(project: bool, write: bool, url: str, secret: Path | None, tokens: int, no_capture: bool, log: str, db: Path | None,
             namespace: str | None, config: Path | None, as_json: bool) -> None:

@@ -152,8 +152,7 @@ class FactTable:
                limit: int = 30,  # facts at most
                ) -> list[Fact]:  # newest first
         "Return the current facts that were stored last."
-        sql = f"{_SELECT} WHERE f.namespace = ? AND {_CURRENT} ORDER BY f.seq DESC, f.place LIMIT {limit}"
-        return [_fact(row) for row in self.db.query(sql, (namespace,))]
+        return self._newest("", (namespace,), limit)
 
     def of_hangul_names(self,
                         namespace: str,     # the partition
@@ -169,8 +168,7 @@ class FactTable:
               limit: int = RELATED,  # facts at most
               ) -> list[Fact]:    # newest first
         "Return the current facts that say when something is, that were stored last."
-        sql = f"{_SELECT} WHERE f.namespace = ? AND f.relation_key = 'time' AND {_CURRENT} ORDER BY f.seq DESC, f.place LIMIT {limit}"
-        return [_fact(row) for row in self.db.query(sql, (namespace,))]
+        return self._newest(" AND f.relation_key = 'time'", (namespace,), limit)
 
     def ended_at(self,
                  namespace: str,    # the partition
@@ -269,6 +267,10 @@ class FactTable:
         "Return how many current facts there are."
         return int(self.db.query(f"SELECT count(*) FROM facts f JOIN memories m ON m.seq = f.seq WHERE f.namespace = ? AND {_CURRENT}",
                                  (namespace,))[0][0])
+
+    def _newest(self, where: str, values: tuple[str, ...], limit: int) -> list[Fact]:
+        sql = f"{_SELECT} WHERE f.namespace = ?{where} AND {_CURRENT} ORDER BY f.seq DESC, f.place LIMIT {limit}"
+        return [_fact(row) for row in self.db.query(sql, values)]
 
     def _found(self, where: str, values: tuple[str, ...]) -> list[Fact]:
         return [_fact(row) for row in self.db.query(f"{_SELECT} WHERE {where} ORDER BY f.seq, f.place", values)]
