@@ -18,13 +18,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast, overload
 
-from ..companion.composer import ContextBlock, TokenCounter, estimate_tokens
-from ..companion.supersession import FactKeeper, MemoryFacts, facts_of, rejection_of
-from ..core.settings import Settings, cache_folder
 from ..core.at_exit import close_at_exit
 from ..core.clock import Clock
 from ..core.errors import InvalidInput, NotFound, StoreError
+from ..core.settings import Settings, cache_folder
 from ..core.text import valid_label
+from ..store.embedding_model import Vectors
+from ..store.records import Edge, MemoryRecord, read_count
+from ..store.sqlite.storage import SQLStorage
+from ..store.sqlite.writer import SQLWriter
+from ..store.transfer.export import export_file
+from ..store.transfer.importer import ImportReport, Keep, import_file, import_lines
+from ..search.candidates import Query
+from ..search.embedding.base import Embedder
+from ..search.embedding.service import EmbeddingService
+from ..search.namespace_index import NamespaceIndex
 from ..recall.adjacency import LinkWeights
 from ..recall.anchoring import AnchoredSearcher, LinkPolicy
 from ..recall.anchors import AnchorManager
@@ -32,22 +40,14 @@ from ..recall.coordinator import SearchCoordinator
 from ..recall.graph import GraphIndex, check_link_files
 from ..recall.graph_builder import BuildReport
 from ..recall.working_memory import Slot, WorkingMemory
-from ..search.candidates import Query
-from ..search.embedding.base import Embedder
-from ..search.embedding.service import EmbeddingService
-from ..search.namespace_index import NamespaceIndex
+from ..companion.composer import ContextBlock, TokenCounter, estimate_tokens
+from ..companion.supersession import FactKeeper, MemoryFacts, facts_of, rejection_of
 from .input_parsing import formal_checker, read_k, read_share
 from .memory_context import MemoryContext
 from .reader import MemoryReader
 from .results import Explanation, History, MemoryPage, SearchResults
 from .searcher import MemorySearcher, anchor_manager, recall, refuse_least, search_coordinator
 from .writer import MemoryWriter, StoredTurns, read_placement
-from ..store.embedding_model import Vectors
-from ..store.records import Edge, MemoryRecord, read_count
-from ..store.sqlite.storage import SQLStorage
-from ..store.sqlite.writer import SQLWriter
-from ..store.transfer.export import export_file
-from ..store.transfer.importer import ImportReport, Keep, import_file, import_lines
 if TYPE_CHECKING:  # loaded when they are first asked for
     from rlm.service.companion import Companion
     from rlm.service.conversation_reader import ConversationReading

@@ -15,12 +15,12 @@ from typing import Any, Self
 from ..core.clock import Clock
 from ..core.files import server_path
 from ..core.settings import Settings, load_settings
-from ..search.embedding.base import Embedder
-from ..search.embedding.service import EmbeddingService, open_store
-from ..search.namespace_search import NamespaceSearch
 from ..store.records import read_label
 from ..store.sqlite.recall_log import RecallLog
 from ..store.sqlite.storage import SQLStorage
+from ..search.embedding.base import Embedder
+from ..search.embedding.service import EmbeddingService, open_store
+from ..search.namespace_search import NamespaceSearch
 
 # %% ../../nbs/90_service/02_memory_context.ipynb #8bc79152
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,14 +14,14 @@ from copy import deepcopy
 from datetime import tzinfo
 from typing import Any
 
-from ..companion.pair_judge import ENDED
 from ..core.clock import parse_time, zone
 from ..core.errors import InvalidInput, NotFound
 from ..core.text import clip
-from .memory_context import MemoryContext
-from .results import History, MemoryPage
 from ..store.filters import Filters
 from ..store.records import Edge, MemoryRecord
+from ..companion.pair_judge import ENDED
+from .memory_context import MemoryContext
+from .results import History, MemoryPage
 
 # %% ../../nbs/90_service/03_reader.ipynb #2a894e61
 class _PageCursor:

@@ -13,14 +13,15 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from ..core.clock import to_iso
 from ..core.tables import html_table, text_table
 from ..core.text import clip
-from ..search.explainer import NEARBY, Passage, best_passage
-from ..search.scoring import NOW, PARTS, SCORE_EPSILON, UPDATE
-from ..search.lexical.bm25 import CONTEXT_FIELDS
 from ..store.filters import Filters
 from ..store.protocols import TEXT_COLUMNS
-from ..store.records import Edge, Event, MemoryRecord
+from ..store.records import FIELDS, Edge, Event, MemoryRecord
+from ..search.explainer import NEARBY, Passage, best_passage
+from ..search.lexical.bm25 import CONTEXT_FIELDS
+from ..search.scoring import NOW, PARTS, SCORE_EPSILON, UPDATE
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -110,10 +111,6 @@ def make_hit(values: dict[str, Any],  # rank, score, memory, parts, and any othe
     return hit
 
 # %% ../../nbs/90_service/01_results.ipynb #e8216779
-from ..core.clock import to_iso
-from ..store.records import FIELDS
-
-
 _TOLD = tuple(name for name in FIELDS if name != "seq")
 _values = attrgetter(*_TOLD)
 _MOMENTS = frozenset(name for name, kind in MemoryRecord.__annotations__.items() if "datetime" in str(kind))
