@@ -16,6 +16,7 @@ from ..core.text.calendar_words import DAYS_NEAR, MONTH, SEASON, WEEKDAY, WEEKDA
 from ..core.text.kinship import FAMILY, english_names
 from ..core.text.normal_form import LazyPattern, text_cache
 from ..core.text.number_words import ENGLISH_NUMBERS, one_of
+from .life_events import COUPLE_CUES, couple_statement
 from .statement import DIED, MOVED, POSSESSION, Statement, alternatives, english_openings, english_wording, language_data
 from .statement import normal_value
 from .statement import relation_of
@@ -298,9 +299,6 @@ _PARTED_WITH = LazyPattern(  # *sold the car to Jo*, *gave my piano away*
 _GAVE_UP = LazyPattern(
     rf"(?:have |has )?(?:cancelled|canceled|(?:gave|given) up(?: on)?|quit|stopped using|deleted|unsubscribed from) {_ONE_OF_MANY}"
     rf"(?:(?:my|our|the) )?(?:old )?(?P<v>.+?)(?: (?:membership|subscription|contract|account))?{_SINCE}", re.I)
-_BROKE_UP = LazyPattern(r"(?:(?:(?P<n>[A-Z][a-z]+)|[Mm]y (?:boyfriend|girlfriend|partner|fianc[ée]e?)) and I|[Ww]e)"
-                       r"(?:'ve| have)?(?: just| recently| finally)? (?:broke|broken) up"
-                       r"(?: (?:last|this|in|on|a|two|three|\d+|yesterday|recently)\b[^,;]*)?[.! ]*$")
 _RETIRED = LazyPattern(r"(?:have |has )?retired(?: early)?$")
 _CALLED_OFF = LazyPattern(r"(?:is|are|was|were|has been|have been|got|will be) (?:cancelled|canceled|called off|scrapped)\b")
 _CHANGE_VERBS = frozenset((  # the first words of what the patterns above and below match
@@ -338,15 +336,23 @@ _OFF = Phrases(frozenset(("cast", "plas", "slin", "spli", "brac", "reta", "crut"
 _TAKEN_OFF = Phrases(frozenset({"took", "take"}), LazyPattern(  # *The doctor took Dad off statins*
     r".{1,40}? (?:(?:has|have|just) )*(?:took|taken) (?P<s>me|my [\w-]+|[A-Z][\w'-]*) off (?=(?P<v>.*))"))
 _NO_NAME = r"He|She|It|They|We|You|I|The|This|That|These|Those|An?|Who|What|All|Some\w*|Every\w+|Any\w+|No\w*|Many|Few|Most|If|When|One"
-_DIED_HOW = (  # not *of boredom*, *on the highway*
-    r"(?:[ ,]+(?:peacefully|suddenly|unexpectedly|quietly|(?:of|from) (?:old age|cancer|a stroke|a heart attack|(?:kidney|heart) failure)|"
-    rf"in (?:his|her|its|their) sleep|{'|'.join(DAYS_NEAR)}|(?:last|this) \w+|(?:on|in) (?:\w+day|\d{{4}}|{MONTH})(?: \d{{4}})?|"
-    r"(?:an?|two|three|some|\d+) \w+ ago|(?:at|aged) \d+))*")
-_DIED = Phrases(frozenset({"died", "pass", "put", "dead", "aliv"}), LazyPattern(  # *Biscuit died yesterday*, *both cats passed away*
+_DIED_HOW = (  # not *of boredom*, *in the film*
+    r"(?![ ,]+(?:of|from) (?:boredom|laughter|laughing|embarrassment|shame|curiosity|envy|cringe|heat|cold|thirst|hunger)\b|"
+    r".* in (?:the|an?|this|that|my) (?:[\w-]+ )?(?:film|movie|book|novel|play|series|show|story|game|episode|dream|finale|scene)\b)"
+    rf"(?:[ ,]+(?:of|from|in|on|at|by|last|this|aged|after|during|before|with|early|late|back|when (?:I|we|he|she) (?:was|were)|the|"
+    rf"surrounded|\w+ly|two|three|some|\d+|an? (?!little|bit|thousand)|{'|'.join(DAYS_NEAR)})\b.*)?")
+_DEAR = rf"(?:(?i:my|our) (?:late )?{_LIVING}(?: [A-Z][\w'-]*)?|(?!(?:{_NO_NAME})\b)[A-Z][\w-]*(?: [A-Z][\w-]*)?)"
+_LOSS_WHEN = (rf"(?:,? (?:to (?:cancer|covid|an? \w+|old age)|in (?:the )?(?:(?:early|late) )?(?:(?i:{MONTH})|{SEASON}|\d{{4}})|on \w+day|"
+              rf"last|this|just|{'|'.join(DAYS_NEAR)}|(?:an?|two|three|some|\d+) \w+ ago|at (?:the weekend|\d+))\b.*)?")
+_LOST = Phrases(frozenset({"lost", "put"}), LazyPattern(  # *We lost Rex in April*, *I had to put Rex down*
+    rf"^(?:We|I|we|i)(?: (?:have|has|had|just|sadly|recently))* (?:lost (?!my (?:{_PETS}))(?P<s>{_DEAR})|"
+    rf"(?:(?:had|have had) to (?:put|have)|had|got) (?P<t>{_DEAR}) (?:put )?(?:down|to sleep)){_LOSS_WHEN}$"))
+_DIED = Phrases(frozenset({"died", "pass", "put", "dead", "aliv", "with"}), LazyPattern(  # *Biscuit died yesterday*, *both cats died*
     r"^(?:(?P<b>(?i:both(?: of)?(?: them| (?:(?:my|our|the) )?\w+s)?|they both))|"
     rf"(?P<s>(?i:my|our) (?:late )?{_LIVING}(?: [A-Z][\w'-]*)?|(?i:the) (?:{_PETS})|(?!(?:{_NO_NAME})\b)[A-Z][\w-]*(?: [A-Z][\w-]*)?))"
     r"(?: (?:has|have|had|just|sadly|recently))*"
-    rf" (?:died|passed away|passed on|(?:was|were|had to be) (?:put down|put to sleep)|(?:is|are) (?:dead|no longer alive)){_DIED_HOW}$"))
+    rf" (?:died|passed away|passed on|(?:was|were|had to be) (?:put down|put to sleep)|(?:is|are) (?:dead|no longer (?:alive|with us)))"
+    rf"{_DIED_HOW}$"))
 _BOTH_WORDS = LazyPattern(r"both of (?:them|my|our|the)|both (?:my|our|the)|they both")  # *both*, before what they are
 _PREFERS = LazyPattern(r"prefer(?:s|red)? (?P<v>.+?)(?: (?:to|over|rather than|instead of) (?P<w>.+))?$", re.I)
 _COUNT = LazyPattern(rf"(?:have|has)(?: got)? (?P<n>\d+|no|{one_of(ENGLISH_NUMBERS, 1, 10)}) (?P<x>cat|dog|hen|rabbit|fish|"
@@ -467,6 +473,8 @@ def _by_another(clause: str, speaker: str, pronouns: bool) -> Statement | None:
     if m := _DIED.search(plain, starts):
         dead = speaker if m["b"] else f"{speaker}'s {m['s'][4:]}" if m["s"][:4].lower() == "the " else named_subject(m["s"], speaker)
         return Statement(dead, DIED, _BOTH_WORDS.sub("both", m["b"].lower()) if m["b"] else "", ended=True) if dead else None
+    if m := _LOST.search(plain, starts):
+        return Statement(dead, DIED, "", ended=True) if (dead := named_subject(m["s"] or m["t"], speaker)) else None
     if m := _MOVED.search(plain, starts):
         who = it if m["r"].lower() == "it" else named_subject(m["r"], speaker)
         return Statement(who, "time" if who == "it" else MOVED, m["v"], True) if who else None
@@ -549,6 +557,7 @@ _RESUMED = LazyPattern(r"(?:(?:am|is|are)(?: back to)?|(?:have |has )?(?:started
 _AGAIN = LazyPattern(r"\bagain\b|\bback to\b")  # *I'm eating meat again* is a habit, *I'm eating pizza* is none
 _HABIT_NOUN = LazyPattern(rf"(?:have |has )?(?P<h>{'|'.join(_HABITS.values())})(?: (?:in|last|this|at|on|when|after|because)\b.*)?$")
 _SPELT = LazyPattern(r"^(?:actually )?(?:spelled|spelt|written) ")
+_AFTER = LazyPattern(r"^[,;.! ]*(?:(?:and|but|so) )?")  # what joins the words after a statement
 _CALL_ME = LazyPattern(r"(?:(?:please|just|you can) )*call me (?P<v>.+)$", re.I)
 
 
@@ -567,8 +576,9 @@ def english_statements(sentence: str,          # one sentence
                        ) -> list[Statement]:
     "Return the facts that an English sentence states; questions, conditions, plans, guesses and other people's words state none."
     out: list[Statement] = []
-    if m := _BROKE_UP.match(sentence):
-        return [Statement(speaker, "partner", m["n"] or "", True, ended=True)]
+    if (told := couple_statement(sentence, speaker)) and not _QUOTED.search(sentence):
+        rest = _AFTER.sub("", told[1])
+        return [told[0], *(english_statements(rest, speaker, pronouns) if rest else [])]
     for clause in clauses(sentence):
         if m := _CALL_ME.match(clause):
             out.append(Statement(speaker, "name", m["v"], True))
@@ -621,7 +631,7 @@ def _cue_lists() -> tuple[tuple[str, ...], frozenset[str], frozenset[str]]:
     relations = (name for name in language_data("relations") if name.isascii())
     phrases = (*data["copulas"], *data["stative"].split(), *relations, "not", "never", "cannot", "of", "call", "need", "needs",
                *data["held"].split(), *_CHANGE_VERBS)
-    by_another = _DIED.cues | _MOVED.cues | _REPRICED.cues | _OFF.cues | _TAKEN_OFF.cues
+    by_another = COUPLE_CUES | _DIED.cues | _LOST.cues | _MOVED.cues | _REPRICED.cues | _OFF.cues | _TAKEN_OFF.cues
     past = [w.strip() for w in alternatives(_PAST_STATE.pattern[3:-2])]
     whole = [opening for opening in english_openings() if " " in opening]  # their first word is all of a word
     words = frozenset(phrase.split()[0] for phrase in (*phrases, *past, *whole, *_HABITS, *(f"{h}s" for h in _HABITS), *_CORRECT.split()))

@@ -16,6 +16,7 @@ from ..core.text.calendar_words import KOREAN_DAYS_AHEAD, KOREAN_DAYS_PAST, KORE
 from ..core.text.kinship import KIN, KOREAN_TITLES, NEAR, TRANSLATED, korean_names
 from ..core.text.normal_form import LazyPattern
 from ..core.text.number_words import KOREAN_COUNTING, one_of
+from .life_events import TOGETHER_AGAIN, told_alone
 from .statement import DIED, MOVED, POSSESSION, Statement, SyllablePattern, korean_wordings, language_data, normal_value
 from .statement import relation_of
 
@@ -382,6 +383,8 @@ def _named(t: Topic, speaker: str, value: str, instead: tuple[str, ...]) -> Stat
     if MOMENT.fullmatch(value):
         return Statement(t.subject, "time", value, True, instead_of=instead)
     own = t.subject.removeprefix(f"{speaker}'s ")
+    if (m := particles()["own"].match(value)) and told_alone(m["x"]):  # `준호는 내 남자친구야`
+        return Statement(speaker, relation_of(m["x"])[0], t.subject, True, instead_of=instead)
     if particles()["profession"].fullmatch(value):  # there may be two friends: another profession alone ends nothing
         return Statement(t.subject, "occupation", value, own in near_names(), instead_of=instead)
     if _one_at_a_time(own, value):
@@ -465,10 +468,32 @@ def _value_of(m: re.Match[str]) -> str:
 _PAST_STATE = LazyPattern("살았|살던|거주했|지냈|자취했|다녔|근무했|일했")  # a state told in the past: 부산에 살았어
 
 
-_DIED = SyllablePattern(frozenset("죽셨났갔건"), LazyPattern(  # `초코가 어제 죽었어`, `둘 다 무지개다리를 건넜어`; not `배고파 죽겠어`
+_WHEN_DIED = (r"(?:\d+년|\d+월|\d+일|(?:지난 ?|작년 |올해 |재작년 |이번 |저번 ?)?(?:봄|여름|가을|겨울|달|주|주말|해)|작년|올해|재작년|"
+              r"얼마 전|(?:[두세네몇한]|일|이|삼|\d+) ?(?:년|달|개월|주|주일) 전|[가-힣]+요일|오늘|아침|새벽|밤|오전|오후|방금)(?:에|쯤)?")
+_DIED = SyllablePattern(frozenset("죽셨났갔건졌뒀두"), LazyPattern(  # `초코가 어제 죽었어`, `둘 다 죽었어`; not `배고파 죽겠어`
     r"(?:(?P<b>(?:[가-힣]+ )?(?:둘|두 (?:마리|분|명)) ?다) )?"
-    rf"(?:(?:{KOREAN_DAYS_PAST}|오늘|작년에|지난 ?주에|지난 ?달에|얼마 전에|[가-힣]+요일에|병으로|갑자기|결국) )*"
-    r"(?:죽었|돌아가셨|(?:세상을|하늘나라로|하늘나라에) (?:떠났|떠나셨|갔|가셨)|무지개 ?다리를? 건넜)[가-힣]*$"))
+    rf"(?:(?:{_WHEN_DIED}|{KOREAN_DAYS_PAST}|(?:오랜 )?[가-힣]*(?:병|암|사고|노환|마비|출혈|폐렴|코로나)(?:으로|로)|"
+    r"갑자기|결국|편안히|편안하게|조용히|먼저) )*"
+    r"(?:죽었|돌아가셨|(?:세상을|하늘나라로|하늘나라에) ?(?:떠났|떠나셨|갔|가셨)|무지개 ?다리를? 건[넜너]|별세하셨|작고하셨|"
+    r"숨졌|숨을 거[뒀두])[가-힣]*$"))
+_SENT_OFF = LazyPattern(  # `두부를 하늘나라로 보냈어`
+    rf"(?:(?:{_WHEN_DIED}) )*(?P<x>[^ ]+?)(?:을|를) (?:(?:{_WHEN_DIED}) )*"
+    r"(?:(?:하늘나라로|하늘로|무지개 ?다리로|먼저) ?(?:떠나)?(?:보냈|보내 ?줬|보내셨)|안락사(?:를)? ?(?:시켰|시켜|했)|"
+    r"떠나보냈)[가-힣]*$")
+_LEFT_ME = LazyPattern(r"(?:나를|날|저를|절) (?:찼|차 ?버렸|떠났|버렸|버리고 갔)[가-힣]*$")  # `준호가 날 찼어`
+
+
+def _death_or_parting(t: Topic, speaker: str) -> Statement | None:
+    "A statement that somebody has died, or has left the speaker."
+    if (m := _DIED.match(t.predicate)) and bool(m["b"]) == (t.subject == speaker):
+        return Statement(t.subject, DIED, m["b"] or "", ended=True)
+    if t.subject == speaker and (m := _SENT_OFF.match(t.predicate)):
+        return Statement(f"{speaker}'s {near_names()[m['x']]}" if m["x"] in near_names() else m["x"], DIED, "", ended=True)
+    if t.subject != speaker and not t.relation and _LEFT_ME.match(t.predicate):
+        return Statement(speaker, "partner", t.subject.removeprefix(f"{speaker}'s "), True, ended=True)
+    return None
+
+
 _TOPIC_PARTICLE = re.compile("[은는] ")
 
 
@@ -523,8 +548,8 @@ def statements_about(sentence: str,           # one sentence of several
         if implied and bare:  # `누나 한국 들어와서 지금 일산 살아`: who lives there is not said
             continue
         bare = implied and bool(p["near_first"].match(clause)) and not _HELD.search(clause)
-        if (m := _DIED.match(t.predicate)) and bool(m["b"]) == (t.subject == speaker):
-            out.append(Statement(t.subject, DIED, m["b"] or "", ended=True))
+        if over := _death_or_parting(t, speaker):
+            out.append(over)
             continue
         if m := _COUNT.match(clause[m.end():] if (m := p["opener"].match(clause)) else clause):
             out.append(Statement(speaker, f"number of {m['x']}", m["n"], True))
@@ -555,8 +580,9 @@ def statements_about(sentence: str,           # one sentence of several
             continue
         words = f"{t.relation}은 {t.predicate}" if t.relation else t.predicate
         for w, m in () if about and p["property"].fullmatch(about) else korean_wordings(words):  # the name's owner was not said
-            if not m["v"] and w.sense == "ends":  # `퇴사했어`; told of last year, it may be about a job before
-                out += [] if _BEFORE.search(clause) else [Statement(t.subject, w.relation, "", w.single, ended=True)]
+            if not m["v"] and (w.sense == "ends" or w.relation == TOGETHER_AGAIN):  # `퇴사했어`; of last year, it may be another job
+                out += [] if _BEFORE.search(clause) else [
+                    Statement(t.subject, w.relation, "", w.single, ended=w.sense == "ends")]
                 break
             value = _value_of(m)
             if implied and (whose := p["near_first"].match(value)) and w.relation in _OF_NEAR:  # `누나 부산으로 이사했어`
@@ -566,7 +592,8 @@ def statements_about(sentence: str,           # one sentence of several
                 if w.relation == "occupation" and (at := _AT_WORK.fullmatch(value)):  # 네이버에서 개발자로
                     out.append(Statement(t.subject, "employer", at["v"], True, denied, ended, instead))
                     value = at["o"]
-                out.append(Statement(t.subject, w.relation, value, w.single, denied, w.sense == "ends" or ended, instead))
+                out.append(Statement(t.subject, w.relation, value, w.single and not told_alone(value), denied,
+                                     w.sense == "ends" or ended, instead))
                 break
         else:
             if m := _STOPPED.match(t.predicate):

@@ -19,6 +19,7 @@ from typing import Any
 
 from .english import may_end_facts
 from .korean import kin_subjects
+from .life_events import TOGETHER_AGAIN, is_of_a_couple, over_with_couple
 from .statement import DIED, MOVED, POSSESSION, Statement, language_data, list_members, normal_value, relation_of
 from .fact_extraction import ANSWER, COUNTED, MEANT, alike, answered, corrects, text_facts, value_in_place
 from ..core.guard import may_overrule
@@ -95,7 +96,8 @@ def facts_of(record: MemoryRecord,  # a memory, stored or not
             record.provenance.get("facts") or may_end_facts(record.text)):
         return MemoryFacts((), ())
     found = text_facts(record.text, speaker_of(record), pronouns=True)
-    kept = [s for s in found.statements if s.relation in _endable() or s.relation in (*_SWITCHED, MOVED, DIED)
+    kept = [s for s in found.statements if s.relation in _endable() or s.relation in (*_SWITCHED, MOVED, DIED, TOGETHER_AGAIN)
+            or is_of_a_couple(s)
             or (not (s.negated or s.ended or s.subject in _PRONOUNS) and _OF_THE_LIVING.match(f"{s.relation} {s.value}"))
             or ((s.single or s.negated or s.ended or s.instead_of or len(list_members(s.value)) > 1) and s.subject not in _PRONOUNS)]
     told = {(s.key[0], normal_value(s.value)) for s in kept}  # by the grammar, whose names of relations are always the same
@@ -332,7 +334,8 @@ class FactKeeper:
             if again and fact.relation_key:
                 had = self.facts.about_any(record.namespace, [(fact.subject_key, ""), (fact.subject_key, "diet")])
                 rivals += [o for o in had if _resumed(fact, o)]
-            gone = _gone_with(self.facts, self.memories, record, fact) if fact.relation == DIED else []
+            gone = (_gone_with(self.facts, self.memories, record, fact) if fact.relation == DIED else
+                    over_with_couple(self.facts, record.namespace, normal_value(speaker_of(record)), fact))
             for other in _aimed_at([o for o in rivals + gone if o.seq != record.seq], fact, found.facts, instead):
                 if other.valid_from <= fact.valid_from:
                     if not (other in gone or ends(fact, other, instead) or (again and _resumed(fact, other))):
@@ -342,6 +345,8 @@ class FactKeeper:
                         accepted.add(other.seq)
                     else:
                         back = self._taken_back(fact, other) if subject_elsewhere and corrects(record.text) else []
+                        if fact.relation == TOGETHER_AGAIN:
+                            back = [f for each in self.facts.ended_by([other.seq]).values() for f in each]
                         self.facts.end([other], max(fact.valid_from, other.valid_from + _MOMENT), record.seq)
                         self._reopen(tx, back, now)
                         stays |= {other.seq} if subject_elsewhere or gone else set()  # its words name the subject, or tell who it was
@@ -395,6 +400,9 @@ class FactKeeper:
                 told = self._meant(record, fact)
             elif fact.relation in _SWITCHED:
                 told, instead = self._switched(record, fact) or (None, instead)
+            elif fact.relation == TOGETHER_AGAIN:
+                parted = over_with_couple(self.facts, record.namespace, normal_value(speaker_of(record)), fact)
+                told = fact if parted else None
             elif fact.relation == MOVED:
                 told = self._moved(record, replace(fact, relation="time", relation_key="time"))
             else:
@@ -659,7 +667,10 @@ def _gone_with(facts: FactTable, memories: MemoryTable, record: MemoryRecord, fa
         return _two_of(facts, memories, record, fact, both["n"] or both["k"] or "")
     me, dead = normal_value(speaker_of(record)), fact.subject_key
     kind = dead.removeprefix(f"{me}'s ")
-    found = [o for name in kin_subjects(dead) for o in facts.naming(record.namespace, name)]
+    if kind in english_names(*FAMILY):  # *Mum died*
+        dead = f"{me}'s {kind}"
+    pet_names = [] if kind != dead or dead.isascii() else [f"{me}'s {noun} {dead}" for noun in korean_names("pet", "animal")]
+    found = [o for name in (*kin_subjects(dead), *pet_names) for o in facts.naming(record.namespace, name)]
     gone = [o for o in found if (o.relation_key not in _OUTLIVED if o.subject_key != me and o.value_key != dead else False)
             or (o.relation_key == "name" and re.search(rf"\b{_PET}$", o.subject_key))]
     pets = [o for o in facts.about(record.namespace, me, "pet") if not (o.negated or o.ended)]

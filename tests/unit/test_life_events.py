@@ -1,0 +1,74 @@
+"""A couple that parts and a death end what was true of them, however they are told; what only sounds like it ends nothing."""
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from rlm import Memory
+from rlm.core.clock import ManualClock
+
+OVER = (  # said before, said later
+    ("My husband is Erik.", "Erik and I broke up."), ("My husband is Erik.", "We got divorced."), ("My husband is Erik.", "I left Erik."),
+    ("My husband is Erik.", "Erik and I separated in March."), ("Marcus is my boyfriend.", "Marcus and I broke up."),
+    ("Marcus is my boyfriend.", "Marcus dumped me."), ("I'm dating Marcus.", "Marcus and I are no longer together."),
+    ("I have a boyfriend, Marcus.", "We broke up."), ("I'm engaged to Sam.", "We called off the engagement."),
+    ("I'm single.", "I have a boyfriend now."), ("I'm engaged to Sam.", "Sam and I got married in May."),
+    ("내 남자친구는 준호야", "준호랑 헤어졌어"), ("내 남편은 준호야", "우리 이혼했어"),
+    ("준호는 내 남자친구야", "남자친구랑 헤어졌어"),
+    ("남친 이름은 준호야", "저희 헤어졌어요"), ("나 준호랑 사귀고 있어", "준호가 날 찼어"),
+    ("Marta lives in Porto.", "Marta died in April."), ("Marta is 84.", "Marta died in hospital after a long illness."),
+    ("Marta needs her pills at eight.", "Sadly Marta passed away this morning."), ("My mum lives in Leeds.", "We lost Mum in April."),
+    ("Rex is our dog.", "We lost Rex."), ("Rex needs his tablets twice a day.", "We had to put Rex down."),
+    ("Rex is 12.", "We had Rex put to sleep in March."), ("아버지는 대구에 사셔", "아버지가 4월에 돌아가셨어요"),
+    ("아버지는 84살이야", "아버지께서 오랜 병으로 세상을 떠나셨어요"),
+    ("두부는 열 살이야", "두부가 3월에 무지개다리를 건넜어요"),
+    ("두부는 우리 강아지야", "두부를 하늘나라로 보냈어"))
+APART = (
+    ("My husband is Erik.", "Leo and I broke up ten years ago."), ("My husband is Erik.", "My sister and her husband got divorced."),
+    ("My husband is Erik.", "Erik and I broke up the chocolate."), ("My husband is Erik.", "Erik left me a message."),
+    ("Erik is my brother.", "We broke up."), ("My sister's husband is Erik.", "We broke up."), ("I work at Globex.", "I left Erik."),
+    ("내 남편은 준호야", "동생이 이혼했어"), ("준호는 내 동생이야", "준호가 여자친구랑 헤어졌어"),
+    ("내 남편은 준호야", "민수랑 다시 만나기로 했어"),
+    ("Marta lives in Porto.", "Marta died of laughter."), ("Marta lives in Porto.", "Marta died in the first episode."),
+    ("Rex is our dog.", "We lost Rex in the park but he came back."), ("Rex is our dog.", "We lost to Rex on Sunday."),
+    ("Marta was born in Porto.", "Marta died in April."), ("두부는 우리 강아지야", "두부 먹고 싶어 죽겠어"),
+    ("아버지는 대구에 사셔", "할아버지가 4월에 돌아가셨어요"))
+
+
+@pytest.fixture
+def memory() -> Iterator[Memory]:
+    with Memory(":memory:", embedder="none", clock=ManualClock("2026-05-01T09:00Z")) as memory:
+        yield memory
+
+
+def current(memory: Memory, texts: Sequence[str]) -> list[bool]:
+    "Write texts day by day, and say of each whether it holds afterwards as a whole."
+    ids = []
+    for text in texts:
+        memory.clock.advance(days=1)  # type: ignore[attr-defined]
+        ids.append(memory.write(text).id)
+    memory.clock.advance(days=1)  # type: ignore[attr-defined]
+    return [memory.get(id).valid_to is None and not memory.history(id).past for id in ids]
+
+
+@pytest.mark.parametrize(("before", "later"), OVER)
+def test_what_was_true_of_a_couple_or_a_life_is_over(memory: Memory, before: str, later: str) -> None:
+    assert current(memory, [before, later]) == [False, True]
+
+
+@pytest.mark.parametrize(("before", "later"), APART)
+def test_what_is_told_of_others_or_of_something_else_ends_nothing(memory: Memory, before: str, later: str) -> None:
+    assert current(memory, [before, later]) == [True, True]
+
+
+@pytest.mark.parametrize("texts", [
+    ["My boyfriend is Marcus.", "Marcus and I broke up.", "We're back together."],
+    ["내 남자친구는 준호야", "준호랑 헤어졌어", "준호랑 다시 만나"]])
+def test_a_couple_that_is_together_again_holds_again(memory: Memory, texts: list[str]) -> None:
+    assert current(memory, texts) == [True, False, True]
+
+
+def test_a_break_up_that_is_deleted_leaves_the_couple_as_it_was(memory: Memory) -> None:
+    old, new = (memory.write(text).id for text in ("My husband is Erik.", "Erik and I broke up."))
+    assert memory.history(old).past
+    memory.delete(new)
+    assert not memory.history(old).past
