@@ -13,7 +13,7 @@ __all__ = ['ANSWER_TYPES', 'TIME', 'TELEPHONE', 'CODE', 'EMAIL', 'MONEY', 'COUNT
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from difflib import SequenceMatcher, get_close_matches
 from functools import lru_cache
 from itertools import repeat
@@ -187,10 +187,11 @@ def asks_before(query: str,  # question, in English or Korean
 
 def past_moment(query: str,     # question, in English or Korean
                 now: datetime,  # the present
+                where: tzinfo = UTC,  # zone in which months and years begin
                 ) -> datetime | None:  # the last moment of a month or year; None: the question names none that is over
     "Return the moment that a question about the past asks about: the end of the latest month or year that it names and that is over."
-    ends = (datetime(d.year + (d.month or 12) // 12, (d.month or 12) % 12 + 1, 1, tzinfo=UTC) for d in dates_in(query) if d.year)
-    return max((end - timedelta(microseconds=1) for end in ends if end <= now), default=None)
+    ends = (datetime(d.year + (d.month or 12) // 12, (d.month or 12) % 12 + 1, 1, tzinfo=where) for d in dates_in(query) if d.year)
+    return max((end.astimezone(UTC) - timedelta(microseconds=1) for end in ends if end <= now), default=None)
 
 
 _TELLS_CHANGE = LazyPattern(

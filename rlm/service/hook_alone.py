@@ -14,16 +14,6 @@ POOL = 8  # hits that compete for room in a block: by words alone, the later one
 FEW = 3  # memories that are looked up by a fact that the question names, at most
 
 
-def store_path(given: argparse.Namespace,  # options of the hook
-               ) -> tuple[str, str]:
-    "Return the store's file and the namespace: of the options, else of the settings."
-    if given.db and given.namespace:
-        return os.path.expanduser(given.db), given.namespace
-    from rlm.core.settings import load_settings
-    settings = load_settings(given.config, db_path=given.db, namespace=given.namespace)
-    return os.path.expanduser(settings.db_path), settings.namespace
-
-
 def open_for_reading(path: str,       # a file, or the address of a PostgreSQL database
                      namespace: str,  # the partition that is read
                      ) -> "Database":
@@ -42,15 +32,17 @@ def word_context(given: argparse.Namespace,  # options of the hook
                  ) -> tuple[str, dict[str, Any]]:
     """Return a block of what is pinned, what states a fact that a question asks for, and what holds its words; and its figures for the log.
     What is no longer true of a memory is said. Raises `StoreError`."""
-    path, namespace = store_path(given)
     from rlm.core.files import server_url
+    from rlm.core.settings import load_settings
+    settings = load_settings(given.config, db_path=given.db, namespace=given.namespace)
+    path, namespace = os.path.expanduser(settings.db_path), settings.namespace
     if server_url(path) is None and not os.path.exists(path):
         return "", {"memories": 0, "tokens": 0}
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads are not needed, and take time to start
     from rlm.companion.composer import compose, ended_statements
     from rlm.companion.statement import normal_value
     from rlm.companion.fact_extraction import asked_relations
-    from rlm.core.clock import SystemClock
+    from rlm.core.clock import SystemClock, zone
     from rlm.core.text import tokens
     from rlm.store.filters import Filters
     from rlm.store.protocols import Weights
@@ -87,7 +79,7 @@ def word_context(given: argparse.Namespace,  # options of the hook
         over = ended_statements(shown, facts.of([r.seq for r in shown]) if shown else {}, facts.about)
     finally:
         db.close()
-    block = compose(profile, answers, question, given.tokens, past=over, short=short)
+    block = compose(profile, answers, question, given.tokens, past=over, short=short, where=zone(settings.time_zone))
     return block.text, {"memories": len(block), "tokens": block.tokens}
 
 

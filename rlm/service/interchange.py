@@ -6,10 +6,11 @@ are in the JSON Lines of `rlm db export`, which nothing is lost in.
 
 import re
 from collections.abc import Generator, Iterator, Mapping
+from datetime import tzinfo
 from hashlib import sha256
 from typing import Any
 
-from rlm.core.clock import to_iso
+from rlm.core.clock import in_zone, to_iso
 from rlm.core.errors import InvalidInput
 from rlm.core.text.normal_form import normal_form
 from rlm.service.memory import Memory
@@ -147,10 +148,11 @@ def read_pam(document: Mapping[str, Any],  # a document of Portable AI Memory
 
 
 def said_on(record: MemoryRecord,  # one memory
+            where: tzinfo,         # zone whose days are told
             ) -> str:
     "Return a memory as an item of a Markdown list: who, when, what, and what is beside it."
-    who, when = record.speaker or record.role, f"{record.valid_from:%Y-%m-%d}"
-    until = f" until {record.valid_to:%Y-%m-%d}" if record.valid_to is not None else ""
+    who, when = record.speaker or record.role, f"{in_zone(record.valid_from, where):%Y-%m-%d}"
+    until = f" until {in_zone(record.valid_to, where):%Y-%m-%d}" if record.valid_to is not None else ""
     tags = "".join(f" #{tag.replace(' ', '-')}" for tag in record.tags)
     words = record.text.strip().replace("\n", "\n  ")
     return f"- {f'**{who}:** ' if who else ''}{words}  \n  *{when}{until}{tags}*"
@@ -159,18 +161,18 @@ def said_on(record: MemoryRecord,  # one memory
 def markdown_lines(memory: Memory,  # an open store
                    ) -> Generator[str, None, None]:
     "Yield a namespace as Markdown for people: what is pinned, what is known by month, conversations turn by turn."
-    heading = ""
+    heading, where = "", memory.ctx.where
 
     def heading_of(title: str, record: MemoryRecord) -> str:
         if title == "Said":
             return str(record.extra.get("title") or record.session)
-        return title if title == "Pinned" else f"{title}, {record.valid_from:%Y-%m}"
+        return title if title == "Pinned" else f"{title}, {in_zone(record.valid_from, where):%Y-%m}"
     with memory.backend.snapshot():
-        yield f"# What is remembered in {memory.ctx.namespace}\n\nWritten {memory.clock.now():%Y-%m-%d}."
+        yield f"# What is remembered in {memory.ctx.namespace}\n\nWritten {in_zone(memory.clock.now(), where):%Y-%m-%d}."
         for title in ("Pinned", "Known", "Said"):
             for records in current_blocks(memory):
                 for record in (r for r in records if title == ("Pinned" if r.pinned else "Known" if r.session is None else "Said")):
                     if (below := heading_of(title, record)) != heading:
                         heading = below
                         yield f"\n## {heading}\n"
-                    yield said_on(record)
+                    yield said_on(record, where)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any
 
-from ..core.clock import parse_time, to_iso, zone
+from ..core.clock import parse_time, to_iso
 from ..core.text import valid_text
 from ..store.records import MemoryRecord
 from ..store.sqlite.recall_log import Recall
@@ -83,7 +83,7 @@ def audit_memory(ctx: MemoryContext,        # the open store
                  k: int = POOL,             # memories and recalls, at most
                  ) -> MemoryAudit:
     "Return what the store held at a moment, and what had been served by then. Raises `NotFound` for an unknown memory, `InvalidInput`."
-    moment, most = audited_moment(when, ctx.clock.now(), zone(ctx.settings.time_zone)), read_k(k)
+    moment, most = audited_moment(when, ctx.clock.now(), ctx.where), read_k(k)
     past = {} if when is None else {"as_of": moment}
     history = None if id is None else reader.history(id := reader.known_id(id))
     if history is not None:

@@ -9,10 +9,11 @@ __all__ = ['MemoryContext']
 import logging
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from datetime import tzinfo
 from pathlib import Path
 from typing import Any, Self
 
-from ..core.clock import Clock
+from ..core.clock import Clock, zone
 from ..core.files import server_path
 from ..core.settings import Settings, load_settings
 from ..store.records import read_label
@@ -34,6 +35,11 @@ class MemoryContext:
     embeddings: EmbeddingService  # model and vectors of the store
     search: NamespaceSearch  # parts of the namespace's search
     recalls: RecallLog  # log of what was served to whom
+
+    @property
+    def where(self) -> tzinfo:
+        "Return the zone in which days begin, of the setting `time_zone`. Raises `SettingsError`."
+        return zone(self.settings.time_zone)
 
     @classmethod
     def open(cls,

@@ -12,7 +12,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from ..core.clock import zone
 from ..core.errors import InvalidInput
 from ..store.filters import Filters
 from ..store.records import RECALLED, MemoryRecord, read_count
@@ -70,7 +69,7 @@ def _with_facts(ctx: MemoryContext,  # the open store
     "Return what a search found, after the memories that state a fact that the question asks for, current or of the time it names."
     asked = [("user", relation) for relation in asked_relations(query)]  # what a whole question asks for, a search has found
     there, now = {r.seq: r for r, _ in found}, ctx.clock.now()
-    stating = stating_facts(ctx.storage, ctx.namespace, asked, FEW, there, now, past_moment(query, now))
+    stating = stating_facts(ctx.storage, ctx.namespace, asked, FEW, there, now, past_moment(query, now, ctx.where))
     first = [r for r in stating if apart_from is None or r.session != apart_from]
     ids = {r.id for r in first}
     return [(r, 1.0) for r in first] + [(r, w) for r, w in found if r.id not in ids]
@@ -137,7 +136,7 @@ class ContextBuilder:
             ended = past_of(self.storage, list(shown.values()), self.ctx.clock.now(), ahead=True)
         text, rules = self._applicable_rules(query, facts, budget // 3, count)
         block = compose(profile, answers, query, budget - count(text) if text else budget, count, ended, short,
-                        zone(self.ctx.settings.time_zone))
+                        self.ctx.where)
         if text:
             whole = f"{text}\n{block.text}" if block.text else text
             block = replace(block, text=whole, tokens=count(whole), budget=budget, rules=tuple(a.rule.rule_id for a in rules))

@@ -11,10 +11,9 @@ import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from copy import deepcopy
-from datetime import tzinfo
 from typing import Any
 
-from ..core.clock import parse_time, zone
+from ..core.clock import in_zone, parse_time
 from ..core.errors import InvalidInput, NotFound
 from ..core.text import clip
 from ..store.filters import Filters
@@ -83,24 +82,21 @@ class MemoryReader:
             as_of: Any = None,  # moment whose version is wanted; None: the present
             ) -> MemoryRecord:
         "Return one memory. Raises `NotFound`."
-        found = self.storage.get([self.known_id(id)], self.namespace, None if as_of is None else parse_time(as_of, "as_of", self._zone))
+        found = self.storage.get([self.known_id(id)], self.namespace, None if as_of is None else parse_time(as_of, "as_of", self.ctx.where))
         if not found:
             gone = [] if as_of is not None else self.storage.events(self.namespace, self.known_id(id), kinds=("delete", "erase"))
-            hint = (f"It was {'erased' if gone[-1].kind == 'erase' else 'deleted'} on {gone[-1].at:%Y-%m-%d at %H:%M} UTC: see its history."
+            hint = (f"It was {'erased' if gone[-1].kind == 'erase' else 'deleted'} on "
+                    f"{in_zone(gone[-1].at, self.ctx.where):%Y-%m-%d at %H:%M %Z}: see its history."
                     if gone else "Search for it, or see its history: it may have been deleted.")
             raise NotFound(f"There is no memory {id!r} in namespace {self.namespace!r}.", hint)
         return found[0]
-
-    @property
-    def _zone(self) -> tzinfo:
-        return zone(self.ctx.settings.time_zone)
 
     def recent(self,
                k: int,                      # largest number returned
                filters: Mapping[str, Any],  # fields of `Filters`
                ) -> list[MemoryRecord]:
         "Return the memories stored last, newest first."
-        return self.storage.find(self.namespace, Filters.read(self.ctx.clock.now(), self._zone, **filters), k)
+        return self.storage.find(self.namespace, Filters.read(self.ctx.clock.now(), self.ctx.where, **filters), k)
 
     def ended(self,
               k: int,                      # largest number returned
@@ -108,7 +104,8 @@ class MemoryReader:
               ) -> list[MemoryRecord]:
         "Return the memories whose time is over, superseded or expired, those stored last first."
         now, found, below = self.ctx.clock.now(), list[MemoryRecord](), None
-        while len(found) < k and (some := self.storage.find(self.namespace, Filters.read(None, self._zone, **filters), 1000, below=below)):
+        chosen = Filters.read(None, self.ctx.where, **filters)
+        while len(found) < k and (some := self.storage.find(self.namespace, chosen, 1000, below=below)):
             found += [r for r in some if r.valid_to is not None and r.valid_to <= now]
             below = some[-1].seq
         return found[:k]
@@ -138,11 +135,11 @@ class MemoryReader:
              filters: Mapping[str, Any],  # fields of `Filters`
              ) -> MemoryPage:
         "Return a page of memories, newest first. Raises `InvalidInput` for a cursor that is none."
-        chosen = Filters.read(self.ctx.clock.now(), self._zone, **filters)
+        chosen = Filters.read(self.ctx.clock.now(), self.ctx.where, **filters)
         cursors = _PageCursor(self.storage.position()[0], self.namespace)
         below = cursors.read(cursor)
         found = self.storage.find(self.namespace, chosen, k + 1, below=below)
-        return MemoryPage(tuple(found[:k]), cursors.write(found[k - 1].seq) if len(found) > k else None)
+        return MemoryPage(tuple(found[:k]), cursors.write(found[k - 1].seq) if len(found) > k else None, chosen.where)
 
     def history(self,
                 id: str,  # id of a memory, present or deleted
@@ -155,13 +152,13 @@ class MemoryReader:
             raise NotFound(f"Nothing is known of a memory {id!r} in namespace {self.namespace!r}.", "Check the id.")
         by = {str(e.detail["by"]) for e in events if e.detail.get("reason") == "superseded" and "by" in e.detail}
         return History(tuple(versions), tuple(events), {r.id: r.text for r in self.storage.get(sorted(by), self.namespace)} if by else {},
-                       self._past(versions[-1]) if versions else ())
+                       self._past(versions[-1]) if versions else (), self.ctx.where)
 
     def _past(self, record: MemoryRecord) -> tuple[str, ...]:
         "Each statement that has ended while its memory stays, since when, and by which memory."
         facts = self.storage.facts.with_ends([record.seq]).get(record.seq, []) if record.valid_to is None else []
         by = self.storage.memories.records([n for _, n in facts if n is not None]) if facts else {}
-        return tuple(f"no longer true since {f.valid_to:%Y-%m-%d}: {f.relation} {f.value}".replace(":  ", ": ")
+        return tuple(f"no longer true since {in_zone(f.valid_to, self.ctx.where):%Y-%m-%d}: {f.relation} {f.value}".replace(":  ", ": ")
                      + (f", by {by[n].id}: {clip(by[n].text, 80)}" if n in by else "") for f, n in facts if f.valid_to)
 
     def links(self,

@@ -9,11 +9,12 @@ __all__ = ['Parts', 'SHOWN', 'Source', 'by_column', 'Hit', 'memory_dict', 'Searc
 # %% ../../nbs/90_service/01_results.ipynb #ef1a2039
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, tzinfo
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from ..core.clock import to_iso
+from ..core.clock import in_zone, to_iso
 from ..core.tables import html_table, text_table
 from ..core.text import clip
 from ..store.filters import Filters
@@ -197,7 +198,8 @@ class SearchResults(Sequence[Hit]):
         sure = any(h.relevance is not None for h in self.hits)
         headers = ["", *(["relevance"] if sure else []), "memory", *(["who"] if who else []), "from", "id", "score", *used]
         return headers, [[h.rank, *([_percent(h.relevance)] if sure else []), h.passage_line(width),
-                          *([h.memory.speaker or h.memory.role or ""] if who else []), f"{h.memory.valid_from:%Y-%m-%d}", h.id,
+                          *([h.memory.speaker or h.memory.role or ""] if who else []),
+                          f"{in_zone(h.memory.valid_from, self.filters.where):%Y-%m-%d}", h.id,
                           f"{h.score:.3g}", *(f"{by_column(h.parts).get(c, 0):.3g}" for c in used)] for h in self.hits]
 
     def text(self,
@@ -322,6 +324,7 @@ class Explanation:
     names: Mapping[str, Sequence[str]] = field(default_factory=dict)  # name of the question → what was looked for, too, in the other script
     shown_as: str = ""  # id of the newer memory with the same text that is the one hit for both; empty: it is a hit of its own
     placed_by: str = ""  # why it stands above hits of a higher score; empty: its score placed it
+    where: tzinfo = UTC  # zone in which days are told
 
     @property
     def score(self) -> float:
@@ -333,7 +336,7 @@ class Explanation:
         "Return in one sentence whether it is found, where, or why not."
         if self.held_back_by == ("expired",) and self.memory.valid_to:
             why = "" if self.ended_by is None else f", superseded by {self.ended_by.id}: {clip(self.ended_by.text, 100)}"
-            return f"Not found: its time ended on {self.memory.valid_to:%Y-%m-%d}{why or '.'}"
+            return f"Not found: its time ended on {in_zone(self.memory.valid_to, self.where):%Y-%m-%d}{why or '.'}"
         if self.held_back_by == ("answers nothing",):
             return "Not found: it only acknowledges or asks back, and other memories answer."
         if self.held_back_by:
@@ -407,12 +410,13 @@ class History:
     events: tuple[Event, ...]  # oldest first
     texts: Mapping[str, str] = field(default_factory=dict)  # id of a memory that has ended this one → its words
     past: tuple[str, ...] = ()  # each statement that has ended while the memory stays, since when, and by which memory
+    where: tzinfo = UTC  # zone in which days and hours are told
 
     def table(self) -> tuple[list[str], list[list[object]]]:
         "Return headers and rows: when, what happened, and the text that was recorded then."
         texts = {v.updated_at: clip(v.text) for v in self.versions}
         return ["at", "event", "detail", "text"], [
-            [f"{e.at:%Y-%m-%d %H:%M:%S}", e.kind, clip(_event_words(e.detail, self.texts), 160),
+            [f"{in_zone(e.at, self.where):%Y-%m-%d %H:%M:%S}", e.kind, clip(_event_words(e.detail, self.texts), 160),
              texts.get(e.at, "") if e.kind in ("write", "update") else ""] for e in self.events]
 
     def __repr__(self) -> str:
@@ -435,6 +439,7 @@ class MemoryPage(Sequence[MemoryRecord]):
 
     records: tuple[MemoryRecord, ...]  # memories, newest first
     next_cursor: str | None = None  # argument for the next page; None: this is the last
+    where: tzinfo = UTC  # zone in which days are told
 
     @overload
     def __getitem__(self, i: int) -> MemoryRecord: ...
@@ -450,7 +455,8 @@ class MemoryPage(Sequence[MemoryRecord]):
               width: int = 60,  # longest text shown, in characters
               ) -> tuple[list[str], list[list[object]]]:
         "Return headers and rows: id, kind, date, text."
-        return ["id", "kind", "from", "memory"], [[r.id, r.kind, f"{r.valid_from:%Y-%m-%d}", clip(r.text, width)] for r in self.records]
+        return ["id", "kind", "from", "memory"], [
+            [r.id, r.kind, f"{in_zone(r.valid_from, self.where):%Y-%m-%d}", clip(r.text, width)] for r in self.records]
 
     def __repr__(self) -> str:
         headers, rows = self.table()

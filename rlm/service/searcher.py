@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from ..core.array_types import Ints
-from ..core.clock import zone
 from ..core.errors import InvalidInput, ModelMismatch
 from ..core.settings import cosines, reaches
 from ..core.text import tokens, valid_text
@@ -139,7 +138,7 @@ class MemorySearcher:
               ) -> SearchRequest:
         "Return a question with its terms and filters, not embedded yet. Raises `InvalidInput`."
         terms = dict.fromkeys(tokens(valid_text(query, "query", self.ctx.settings.max_text_chars)))
-        return SearchRequest(query, tuple(terms), Filters.read(self.ctx.clock.now(), zone(self.ctx.settings.time_zone), **filters))
+        return SearchRequest(query, tuple(terms), Filters.read(self.ctx.clock.now(), self.ctx.where, **filters))
 
     def embed(self,
               request: SearchRequest,  # a parsed question
@@ -199,7 +198,7 @@ class MemorySearcher:
     def _known_first(self, request: SearchRequest, found: list[ExplainedHit]) -> list[ExplainedHit]:
         "The hits, after what states the fact that is asked for: *Where do I live?* has no word of *I moved to Busan*."
         asked, now = asked_facts(request.text), self.ctx.clock.now()
-        at = past_moment(request.text, now) if asked else None
+        at = past_moment(request.text, now, self.ctx.where) if asked else None
         if not asked or request.filters.valid_at is not None or (at is None and asks_before(request.text)):
             return found
         there = {h.record.seq: h.record for h in found}
@@ -351,7 +350,7 @@ class MemorySearcher:
         scale = self.explainer.evidence_scale(parts)
         ended = self.reader.ended_by(id) if held == ("expired",) else None
         return Explanation(request.text, memory, rank, parts, frequencies, held, scale, later, spellings, ended, refused, told, names,
-                           shown_as, placed_by)
+                           shown_as, placed_by, request.filters.where)
 
     def _statistics(self, request: SearchRequest) -> tuple[list[str], TermStatistics, Weights]:
         "Return terms, frequencies and weights for full text. In the past, what was said next to a memory is no part of it."
@@ -363,7 +362,7 @@ class MemorySearcher:
     def _single(self, filters: Filters) -> list[tuple[str, Filters]]:
         "Return each restriction by itself."
         every = Filters(status=STATUSES, as_of=filters.as_of)
-        names = [f.name for f in fields(Filters) if f.name not in ("as_of", "match")
+        names = [f.name for f in fields(Filters) if f.name not in ("as_of", "match", "where")
                  and getattr(filters, f.name) != getattr(every, f.name)]
         return [("expired" if n == "now" else f"{n}={getattr(filters, n)!r}", every.only(filters, n)) for n in names]
 

@@ -36,7 +36,7 @@ from ..recall.anchors import AnchorManager, read_slot
 from ..recall.graph import GraphIndex
 from ..search.embedding.base import embedding_fields
 from ..search.embedding.service import RecordVectors
-from .input_parsing import TURN_NAMES, check_formal, is_said, read_item, read_list, read_turn
+from .input_parsing import TURN_NAMES, check_formal, in_days_of, is_said, read_item, read_list, read_turn
 from .memory_context import MemoryContext
 from .reader import MemoryReader
 from ..store.filters import Filters
@@ -294,7 +294,8 @@ class MemoryWriter:
         given = guarded(read := assigned(read_item(item)), self.secrets)
         if given is not read and given.get("session") is None:
             _refuse_secret_alone(given.get("text"), read.get("text"))
-        return new_record(check_formal(given, given.get("kind"), self.limit).pop("text", None), now, self.namespace, self.limit, **given)
+        given = in_days_of(check_formal(given, given.get("kind"), self.limit), self.ctx.where)
+        return new_record(given.pop("text", None), now, self.namespace, self.limit, **given)
 
     def prepare_many(self,
                      items: Iterable[Any],  # texts or mappings of fields
@@ -476,7 +477,7 @@ class MemoryWriter:
         if kept.keys() & {"formal", "extra"}:
             kept = check_formal(kept, self.reader.get(id).kind, self.limit)
         words = {"text": valid_text(kept.pop("text"), "text", self.limit)} if "text" in kept else {}
-        return words | read_fields(kept)
+        return words | read_fields(in_days_of(kept, self.ctx.where))
 
     def _embed_changes(self, old: MemoryRecord, wanted: Mapping[str, Any]) -> tuple[MemoryRecord, RecordVectors | None]:
         "Return a memory as changed, and its vectors if they are other ones, made before the transaction begins."

@@ -8,7 +8,7 @@ __all__ = ['MOMENTS', 'TIME_CONDITIONS', 'Filters', 'is_plain', 'filter_conditio
 # %% ../../nbs/20_store/01_filters.ipynb #fd9e65cc
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, tzinfo
 from functools import partial
 from operator import attrgetter
@@ -39,6 +39,7 @@ class Filters:
     valid_at: datetime | None = None  # true in the world at this moment
     as_of: datetime | None = None  # moment whose state of the store is asked; superseded and deleted versions included
     now: datetime | None = None  # moment at which a memory must not have expired; set by the search, not by callers
+    where: tzinfo = field(default=UTC, compare=False)  # zone in which the days of what is found are told
 
     @classmethod
     def read(cls,
@@ -56,7 +57,7 @@ class Filters:
         if "since" in found and "until" in found and found["until"] <= found["since"]:
             hint = "Swap them?" if found["until"] < found["since"] else "A date is its first moment: for a whole day, give the day after."
             raise InvalidInput(f"until {to_iso(found['until'])} is not after since {to_iso(found['since'])}.", hint)
-        return cls(**found, now=found.get("as_of", now) if "valid_at" not in found else None)
+        return cls(**found, now=found.get("as_of", now) if "valid_at" not in found else None, where=where)
 
     def only(self,
              other: "Filters",  # filters that the restriction is taken from
@@ -95,7 +96,7 @@ _FILTER_READERS: dict[str, Callable[[Any, str], Any]] = {
 }
 
 # %% ../../nbs/20_store/01_filters.ipynb #68d3f808
-_restrictions = attrgetter(*(f.name for f in fields(Filters) if f.name != "now"))
+_restrictions = attrgetter(*(f.name for f in fields(Filters) if f.name not in ("now", "where")))
 _NONE = _restrictions(Filters())
 
 

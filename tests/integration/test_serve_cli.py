@@ -8,7 +8,8 @@ import subprocess
 import sys
 import textwrap
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -201,3 +202,53 @@ def test_without_the_extra_traces_say_what_to_install(monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     with pytest.raises(MissingExtra, match="otel"):
         SpanTracer("console")
+
+
+PROCESSES = """
+import os, sys, time
+from pathlib import Path
+from rlm.service.http import server
+server.SHORTEST_LIFE_S = .3
+folder = Path(sys.argv[1])
+def work(number):
+    (folder / f"{number}-{os.getpid()}").touch()
+    if number and len(list(folder.glob("1-*"))) > 1 and not (folder / "back").exists():
+        raise SystemExit("The store is away.")
+    time.sleep(300)
+server._run_processes(2, work)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there is no fork")
+def test_processes_outlast_a_store_that_is_away_and_end_with_their_parent_also_where_it_is_killed(tmp_path: Path) -> None:
+    def started(number: int) -> list[int]:
+        return [int(p.name[2:]) for p in sorted(tmp_path.glob(f"{number}-*"), key=lambda p: p.stat().st_mtime)]
+
+    def until(true: Callable[[], object]) -> None:
+        deadline = time.monotonic() + 120
+        while not true() and time.monotonic() < deadline:
+            time.sleep(.05)
+        assert true()
+
+    with subprocess.Popen([sys.executable, "-c", PROCESSES, str(tmp_path)], stderr=subprocess.DEVNULL) as parent:
+        until(lambda: started(0) and started(1))
+        time.sleep(.5)  # they have served for a while
+        os.kill(started(1)[0], signal.SIGKILL)
+        until(lambda: len(started(1)) >= 4)
+        assert parent.poll() is None and len(started(0)) == 1, "the other one goes on while this one is tried again"
+        (tmp_path / "back").touch()
+        until(lambda: Path(f"/proc/{started(1)[-1]}").exists() or sys.platform != "linux")
+        parent.kill()
+        parent.wait()
+    last = [started(0)[0], started(1)[-1]]
+    until(lambda: not any(is_running(pid) for pid in last))
+
+
+def is_running(pid: int) -> bool:
+    "Whether a process is there, and no zombie."
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    found = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
+    return bool(found) and not found.startswith("Z")

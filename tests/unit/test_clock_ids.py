@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rlm.core.clock import Clock, ManualClock, SystemClock, from_iso, parse_time, to_iso
+from rlm.core.clock import Clock, ManualClock, SystemClock, from_iso, in_zone, parse_time, to_iso, zone
 from rlm.core.errors import InvalidInput
 from rlm.core.ids import canonical_json, new_id, squeeze, strategy_id
 
@@ -133,3 +133,9 @@ def test_canonical_json_does_not_see_the_order_of_keys(value: dict[str, object])
     items = list(value.items())
     random.Random(0).shuffle(items)
     assert canonical_json(dict(items)) == canonical_json(value)
+
+
+def test_a_moment_is_told_in_a_zone_also_at_the_end_of_the_calendar() -> None:
+    last = datetime(9999, 12, 31, 23, tzinfo=UTC)
+    assert in_zone(last, zone("Asia/Seoul")) == last
+    assert in_zone(parse_time("2026-03-31T22:30:00Z"), zone("Asia/Seoul")).date() == date(2026, 4, 1)

@@ -3,7 +3,7 @@
 import click
 from tqdm import tqdm
 
-from rlm.core.clock import to_iso
+from rlm.core.clock import in_zone, to_iso
 from rlm.core.errors import InvalidInput
 from rlm.service.cli.common import Group, example, print_json, print_rows, print_value, with_memory
 from rlm.service.memory import Memory
@@ -95,8 +95,9 @@ def accept(memory: Memory, id: str, text: str | None, as_json: bool) -> None:
 def waiting(memory: Memory, k: int, as_json: bool) -> None:
     "List the memories that no person has confirmed, or that contradict a confirmed one. They are served meanwhile, marked."
     found = memory.companion.waiting(k)
-    rows = [(w.memory.id, f"{w.memory.updated_at:%Y-%m-%d}", w.state, str(w.memory.provenance.get("source", "")), w.memory.text,
-             ", ".join(r.id for r in w.against)) for w in found]
+    where = memory.ctx.where
+    rows = [(w.memory.id, f"{in_zone(w.memory.updated_at, where):%Y-%m-%d}", w.state, str(w.memory.provenance.get("source", "")),
+             w.memory.text, ", ".join(r.id for r in w.against)) for w in found]
     print_rows(as_json, [w.as_dict() for w in found], rows, ["id", "on", "state", "source", "memory", "against"], NOTHING_WAITS)
 
 
@@ -122,7 +123,7 @@ def lift(memory: Memory, id: str | None, rejected: str | None, as_json: bool) ->
 def list_(memory: Memory, as_json: bool) -> None:
     "List what was rejected: who, when and why. What it was is not stored, only its hash."
     found = memory.companion.rejections()
-    rows = [(r.id, f"{r.created_at:%Y-%m-%d}", r.actor, r.memory_id or "", r.reason or "") for r in found]
+    rows = [(r.id, f"{in_zone(r.created_at, memory.ctx.where):%Y-%m-%d}", r.actor, r.memory_id or "", r.reason or "") for r in found]
     print_rows(as_json, [rejection_dict(r) for r in found], rows, ["id", "on", "by", "memory", "reason"])
 
 
@@ -141,7 +142,8 @@ def propose(memory: Memory, id: str, reason: str, as_json: bool) -> None:
 def proposals(memory: Memory, as_json: bool) -> None:
     "List the memories that were proposed to be rejected, or to be deleted with `rlm memory delete`, and why. They are served until then."
     found = open_proposals(memory.reader)
-    rows = [(p.memory.id, f"{p.at:%Y-%m-%d}", p.action, p.actor.get("source", ""), p.reason, p.memory.text) for p in found]
+    where = memory.ctx.where
+    rows = [(p.memory.id, f"{in_zone(p.at, where):%Y-%m-%d}", p.action, p.actor.get("source", ""), p.reason, p.memory.text) for p in found]
     print_rows(as_json, [p.as_dict() for p in found], rows, ["id", "on", "to", "by", "reason", "memory"], NOTHING_WAITS)
 
 

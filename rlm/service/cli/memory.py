@@ -9,6 +9,7 @@ from typing import IO, Any
 
 import click
 
+from rlm.core.clock import in_zone
 from rlm.core.errors import InvalidInput, NotFound
 from rlm.core.text import clip
 from rlm.service.capture import same_again
@@ -249,10 +250,12 @@ def list_(memory: Memory, k: int, ended: bool, as_json: bool, **filters: Any) ->
     given = filter_arguments(**filters)
     page = None if ended else memory.list(k, **given)
     found = memory.reader.ended(k, given) if page is None else page
-    rows = [[r.id, f"{r.valid_from:%Y-%m-%d}", r.status, ", ".join(r.tags), clip(r.text, text_width())] for r in found]
+    where = memory.ctx.where
+    rows = [[r.id, f"{in_zone(r.valid_from, where):%Y-%m-%d}", r.status, ", ".join(r.tags), clip(r.text, text_width())] for r in found]
     for row, record in zip(rows, found if ended else (), strict=False):
         by = memory.reader.ended_by(record.id)
-        row[2:3] = [f"{record.valid_to:%Y-%m-%d}", "" if by is None else f"{by.id}: {clip(by.text, text_width())}"]
+        over = in_zone(record.valid_to or record.valid_from, where)
+        row[2:3] = [f"{over:%Y-%m-%d}", "" if by is None else f"{by.id}: {clip(by.text, text_width())}"]
     print_rows(as_json, [memory_dict(r) for r in found], rows,
                ["id", "from", *(("ended", "by") if ended else ("status",)), "tags", "memory"])
     if page is not None and page.next_cursor is not None:
@@ -460,5 +463,6 @@ def show_turns(memory: Memory, session: str, k: int, as_json: bool) -> None:
     turns = list(reversed(memory.list(k, session=session, status="any")))
     if not turns:
         raise NotFound(f"There is no conversation {session[:60]!r} in namespace {memory.ctx.namespace!r}.", "Check its name, or add it.")
-    rows = [(f"{t.valid_from:%Y-%m-%d %H:%M}", t.speaker or t.role or "", " ".join(t.text.split())) for t in turns]
+    where = memory.ctx.where
+    rows = [(f"{in_zone(t.valid_from, where):%Y-%m-%d %H:%M}", t.speaker or t.role or "", " ".join(t.text.split())) for t in turns]
     print_rows(as_json, [memory_dict(t) for t in turns], rows, ["when", "who", "said"])

@@ -16,10 +16,12 @@ told to stop: a Ctrl-C that came earlier would end it in the middle of another l
 import asyncio
 import errno
 import gc
+import logging
 import math
 import os
 import signal
 import socket
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -312,6 +314,7 @@ def serve(settings: Settings,          # where, what, for whom
           workers: int = 1,            # processes that answer
           ) -> None:
     "Serve until told to stop. Raises `SettingsError`, and what the store raises."
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")  # before the SDK of MCP, whose log breaks lines
     if workers > 1 and str(settings.db_path) == ":memory:":
         raise SettingsError(f"A store in memory is of one process, not of {workers}.", "Leave --workers out, or keep the store in a file.")
     if workers == 1:
@@ -327,9 +330,11 @@ def serve(settings: Settings,          # where, what, for whom
 def _run_processes(count: int,                   # processes
                    work: Callable[[int], None],  # work of each process, given its number from 0
                    ) -> None:
-    """Do something in forked processes until this one is told to stop, then tell them. One that ends by itself is started again. Raises
-    `SettingsError` when one ends within five seconds."""
-    running, stopping = dict[int, tuple[int, float]](), list[int]()
+    """Do something in forked processes until this one is told to stop, then tell them; they end with it, also where it is killed. One that
+    ends by itself is started again. Raises `SettingsError` when one ends within five seconds and none has lived longer: later a store may
+    be away for a while, which the others wait for."""
+    running, stopping, proven = dict[int, tuple[int, float]](), list[int](), False
+    ours, theirs = os.pipe()  # nothing is written: it is closed when this process ends, however it ends
 
     def start(number: int) -> None:
         if (pid := os.fork()) == 0:
@@ -337,6 +342,8 @@ def _run_processes(count: int,                   # processes
             try:
                 signal.signal(signal.SIGTERM, signal.SIG_DFL)
                 signal.signal(signal.SIGINT, signal.default_int_handler)
+                os.close(theirs)
+                threading.Thread(target=_end_with, args=(ours,), name="rlm-parent", daemon=True).start()
                 work(number)
                 code = 0
             except RlmError as e:
@@ -361,19 +368,32 @@ def _run_processes(count: int,                   # processes
         while running:
             pid, _ = os.wait()
             number, began = running.pop(pid)
-            if not stopping and (failed := time.monotonic() - began < SHORTEST_LIFE_S):
+            proven = proven or time.monotonic() - min([began, *(at for _, at in running.values())]) >= SHORTEST_LIFE_S
+            if not stopping and not proven:
+                failed = True
                 stop(signal.SIGTERM, None)
             elif not stopping:
                 log.warning("The process %d of the server ended; another one takes its place.", pid)
-                start(number)
+                time.sleep(max(0.0, min(began + SHORTEST_LIFE_S - time.monotonic(), SHORTEST_LIFE_S)))  # not again and again at once
+                if not stopping:
+                    start(number)
     finally:
+        for end in (ours, theirs):
+            os.close(end)
         for s, handler in before.items():
             signal.signal(s, handler)
     if failed:
         raise SettingsError("A process of the server could not begin.", "What it said stands above.")
 
 
-SHORTEST_LIFE_S = 5.0  # seconds; a process that ends sooner would end again
+SHORTEST_LIFE_S = 5.0  # seconds; a process that ends sooner would end again, and is started so long after its last start
+
+
+def _end_with(parent: int) -> None:
+    "Tell this process to stop when its parent, which has the other end of a pipe, has ended."
+    with suppress(OSError):
+        os.read(parent, 1)
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _answer(app: TracingMiddleware, settings: Settings, here: Listener, number: int = 0) -> None:
