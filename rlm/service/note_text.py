@@ -8,16 +8,15 @@ from typing import Any
 
 import yaml
 
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(?!.*`)")
-_OPENED = re.compile(r"<!--|<(style|script)\b[^>]*>|(?<!\S)%%(?!\S*%%)", re.IGNORECASE)
-_HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|<(style|script)\b.*?(?:</\1\s*>|\Z)|(?<!\S)%%.*?(?:%%(?!\S)|\Z)",
-                     re.DOTALL | re.IGNORECASE)
-_PICTURE = re.compile(r"!\[\[[^\]|]+\.(?:png|jpe?g|gif|webp|svg|bmp|pdf|mp3|mp4|m4a|wav|mov)(?:[#|][^\]]*)?\]\]|<img\b[^>]*>",
+_FENCE = re.compile(r"\s*(?:[-*+]\s+|\d+[.)]\s+)?(`{3,}|~{3,})(?!.*`)")
+_OPENED = re.compile(r"<!--|<(style|script)\b[^>]*>|(?<!\S)%%", re.IGNORECASE)
+_CLOSED = {"<!--": "-->", "%%": "%%"}  # what ends a comment; a style and a script end by their own tag
+_PICTURE = re.compile(r"!\[\[[^\]|\[\n]+\.(?:png|jpe?g|gif|webp|svg|bmp|pdf|mp3|mp4|m4a|wav|mov)(?:[#|][^\]]*)?\]\]|<img\b[^>]*>",
                       re.IGNORECASE)
-_EMBEDDED = re.compile(r"!\[([^\]]*)\]\((?:[^()]|\([^()]*\))*\)")
+_EMBEDDED = re.compile(r"!\[([^\]\[\n]*)\]\((?:[^()]|\([^()]*\))*\)")
 _FILE_NAME = re.compile(r"[^/\s]+\.\w{2,4}|image|Untitled", re.IGNORECASE)
-_WIKI_LINK = re.compile(r"!?\[\[([^\]|]+)(?:\|([^\]]*))?\]\]")
-_LOCAL_LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?![a-z][a-z0-9+.-]*:|#)(?:[^()\s]|\([^()]*\))*\)", re.IGNORECASE)
+_WIKI_LINK = re.compile(r"!?\[\[([^\]|\[\n]+)(?:\|([^\]\[\n]*))?\]\]")
+_LOCAL_LINK = re.compile(r"(?<!!)\[([^\]\[\n]+)\]\((?![a-z][a-z0-9+.-]*:|#)(?:[^()\s]|\([^()]*\))*\)", re.IGNORECASE)
 _FOOTNOTE = re.compile(r"^\[\^([^\]\s]+)\]:[ \t]*(.*(?:\n(?:[ \t]+\S.*|\n(?=[ \t]+\S)))*)\n?", re.MULTILINE)
 _REFERENCE = re.compile(r"[ \t]?\[\^([^\]\s]+)\]")
 _MARKUP = re.compile(r"</?(?:div|span|p|details|summary|center|font|kbd|sub|sup|u|b|i|em|strong|mark|small|a|aside|figure|iframe)"
@@ -53,9 +52,12 @@ def _value(text: str) -> Any:
 
 def line_kinds(lines: Sequence[str],  # lines of a note
                ) -> list[str]:        # of each line: text, code or hidden
-    "Return which lines are text, which are code between fences, and which stand within a comment, a style or a script that began above."
+    """Return which lines are text, which are code between fences, and which stand within a comment, a style or a script that began above;
+    one that has no end is none."""
     found, fence, until = list[str](), "", ""
-    for line in lines:
+    ends = (*_CLOSED.values(), "</style", "</script")
+    last = {end: max((n for n, line in enumerate(lines) if end in line.lower()), default=-1) for end in ends}
+    for n, line in enumerate(lines):
         if fence:
             found.append("code")
             if (stripped := line.strip()) and not stripped.strip(fence[0]) and len(stripped) >= len(fence):
@@ -69,9 +71,27 @@ def line_kinds(lines: Sequence[str],  # lines of a note
         else:
             found.append("text")
             for m in _OPENED.finditer(line):
-                end = {"<!--": "-->", "%%": "%%"}.get(m[0], f"</{(m[1] or '').lower()}")
-                until = "" if end in line[m.end():].lower() else end
+                end = _end_of(m)
+                until = "" if last[end] <= n or end in line[m.end():].lower() else end
     return found
+
+
+def _end_of(opened: "re.Match[str]") -> str:
+    return _CLOSED.get(opened[0]) or f"</{opened[1].lower()}"
+
+
+def _without_hidden(text: str) -> str:
+    "A text without comments, styles and scripts; what has no end is text."
+    parts, at, low, absent = list[str](), 0, text.lower(), set[str]()
+    for m in _OPENED.finditer(text):
+        if m.start() < at or (end := _end_of(m)) in absent:
+            continue
+        if (close := low.find(end, m.end())) < 0 or (after := low.find(">", close) if end[0] == "<" else close + len(end) - 1) < 0:
+            absent.add(end)
+            continue
+        parts.append(text[at:m.start()])
+        at = after + 1
+    return "".join([*parts, text[at:]])
 
 
 def footnotes(text: str,  # a note
@@ -101,7 +121,7 @@ def note_words(text: str,  # a part of a note
 
 
 def _plain(text: str, notes: Mapping[str, str]) -> str:
-    text = _FOOTNOTE.sub("", _HIDDEN.sub("", text))
+    text = _FOOTNOTE.sub("", _without_hidden(text))
     text = _REFERENCE.sub(lambda m: f" ({notes[m[1]]})" if m[1] in notes else m[0], text)
     text = _EMBEDDED.sub(lambda m: "" if _FILE_NAME.fullmatch(m[1].strip()) else m[1], _PICTURE.sub("", text))
     text = _WIKI_LINK.sub(lambda m: m[2] or m[1].lstrip("#").replace("#", " › "), text)

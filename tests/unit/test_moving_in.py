@@ -508,6 +508,8 @@ def test_a_note_says_what_a_person_would_want_to_be_reminded_of(tmp_path: Path) 
         ("a.md", "---\ndate: 5/11/2026\n---\nSaw a seal.", ("Saw a seal.", "")),
         ("a.md", "Total 50%% off, 20%% more", ("Total 50%% off, 20%% more", "")),
         ("a.md", "List<String> x; a <b and c> d", ("List<String> x; a <b and c> d", "")),
+        ("a.md", "It is 100 %% sure. <!-- begins\n\na <style> of life", ("It is 100 %% sure. <!-- begins\n\na <style> of life", "")),
+        ("a.md", "- run\n    ```sh\n# not a heading\n    ```", ("- run\n    ```sh\n# not a heading\n    ```", "")),
         ("a.md", "- a\n---\nb | c", ("- a\n---\nb | c", "")),
     ],
 )
