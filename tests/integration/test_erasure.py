@@ -364,3 +364,18 @@ def test_the_runs_that_earlier_versions_came_from_are_forgotten_too(store: Memor
     store.delete(memory.id, erase=True)
     assert [t["final_answer"] for t in RunTable(db).read("default")] == [None, None, "There is tea."]
     assert traces(folder_of(store), [word]) == []
+
+
+def test_the_questions_that_were_logged_go_with_what_answered_them(tmp_path: Path) -> None:
+    with Memory(tmp_path / "memory.db", embedder="none", namespace="mina") as memory:
+        dish = memory.write(f"The dish of Mina is {WORDS['text']}.").id
+        memory.write("The kettle is blue.")
+        for words in (f"dish {WORDS['title']}", f"kettle dish {WORDS['summary']}", f"nothing of {WORDS['tag']}"):
+            memory.searcher.record(memory.search(words), "rest", "caller")
+        memory.ctx.recalls.flush()
+        assert len(memory.ctx.recalls.table.read("mina")) == 3
+        memory.delete(dish, erase=True)
+        assert not traces(tmp_path, [WORDS["text"], WORDS["title"], WORDS["summary"]])
+        assert traces(tmp_path, [WORDS["tag"]]), "what found something else stays until its namespace goes"
+        memory.admin.erase_namespace("mina")
+        assert not traces(tmp_path, [WORDS["tag"], "kettle"]) and not memory.ctx.recalls.table.read("mina")
