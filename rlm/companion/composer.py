@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
+from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
@@ -328,6 +329,9 @@ def compose(pinned: Sequence[MemoryRecord],          # always present, the most 
     "Return the block. It never costs more than its budget, and never holds half a fact. Raises `InvalidInput` for a budget below 1."
     if budget < 1:
         raise InvalidInput(f"The budget is {budget} tokens.", "Give at least 1; a few memories need some 100.")
+    if not callable(count) or not isinstance(cost := count(""), Real) or cost < 0:
+        raise InvalidInput("count is no function that counts tokens.",
+                           "Pass a function of a text that returns a number, such as lambda text: len(encoding.encode(text)).")
     if where is not UTC:
         pinned = [r.changed(valid_from=r.valid_from.astimezone(where)) for r in pinned]
         found = [(r.changed(valid_from=r.valid_from.astimezone(where)), relevance) for r, relevance in found]

@@ -9,6 +9,7 @@ from rlm.companion.composer import without_block
 from rlm.companion.policy import FORGETS
 from rlm.companion.supersession import RejectedValue
 from rlm.core.errors import VersionConflict
+from rlm.core.text import valid_text
 from rlm.store.records import MemoryRecord
 
 from .memory import Memory
@@ -24,7 +25,7 @@ def known_already(memory: Memory,       # open namespace
                   speaker: str | None,  # speaker
                   ) -> MemoryRecord | None:
     "Return a current memory with these very words of this speaker, white space and capitals aside; None: there is none."
-    words = _plain(text)
+    words = _plain(valid_text(text))
     request = memory.searcher.parse(text[:MAX_WORDS], {"kind": "block"})  # by words alone: nothing has to be embedded for it
     found = (hit.memory for hit in memory.searcher.full_text(request, 10)) if request.terms else ()
     return next((r for r in found if r.speaker == speaker and _plain(r.text) == words), None)

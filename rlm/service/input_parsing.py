@@ -34,7 +34,7 @@ def read_list(items: Any,  # list as a caller gave it
     "Return the same list. Raises `InvalidInput` for a single thing: a text would fall apart into letters, a dictionary into keys."
     if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
         raise InvalidInput(f"The {what} are given as {type(items).__name__}.",
-                           "Give a list of them, also when there is only one.")
+                           "Give an id, or a list of them." if what == "ids" else "Give a list of them, also when there is only one.")
     return items
 
 # %% ../../nbs/90_service/00_input_parsing.ipynb #c41c8f37

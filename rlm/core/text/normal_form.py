@@ -157,6 +157,9 @@ def compose_hangul(text: str,  # a text of any length
 
 # %% ../../../nbs/10_core/02_normal_form.ipynb #08e7b8f6
 _SURROGATE = LazyPattern("[\ud800-\udfff]")
+_VISIBLE = LazyPattern(  # a character that is no white space, and that a person sees
+    r"[^\s\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0]")
+_LONGEST_NAME = 512  # characters from which on what is too long is a text that can be parted
 
 
 def replace_surrogates(text: str,  # text of a model, or of its code
@@ -172,11 +175,11 @@ def valid_text(value: object,           # value that is to be stored as a text
     "Return a text untouched. Raises `InvalidInput` for what is no str, blank, too long, or holds NUL or half a surrogate pair."
     if not isinstance(value, str):
         raise InvalidInput(f"The {what} is {type(value).__name__}, not text.", "Pass a str.")
-    if not value.strip():
+    if _VISIBLE.search(value) is None:
         raise InvalidInput(f"The {what} is blank.", "Write at least one character that is not white space.")
     if len(value) > limit:
         raise InvalidInput(f"The {what} has {len(value):,} characters; {limit:,} are allowed.",
-                           "Split it into parts and store each.")
+                           "Split it into parts and store each." if limit > _LONGEST_NAME else "Give a shorter one.")
     if (at := value.find("\0")) >= 0:
         raise InvalidInput(f"The {what} holds a NUL character at position {at}.", "Remove it: text has none.")
     if broken := _SURROGATE.search(value):

@@ -22,7 +22,7 @@ from .idempotency import CHANGING_METHODS, MAX_KEY, IdempotentRequests
 from .middleware import OPEN_PATHS, App, Gateway, GatewayConfig, Observer, is_loopback
 from .routing import DirectRequests, Service, install
 from .schemas import FilterFields, TurnBody, WriteBody, error_location, problem_responses
-from .tokens import Token, TokenFile
+from .tokens import GUEST, Token, TokenFile
 from .telemetry import TracingMiddleware, route_namer
 
 TABLES = (memory_routes.everything, routes.searching, memory_routes.one, memory_routes.links, memory_routes.talks, *companion_routes.TABLES,
@@ -186,7 +186,7 @@ def guarded_application(service: Service,                 # memories, metrics an
     "Return the routes behind the gateway, with a span around each request."
     settings = service.settings
     names = frozenset(n.strip().lower() for n in settings.serve_names.split(",")) if is_loopback(settings.serve_host) else None
-    guest = Token("guest", settings.namespace, ("admin",))
+    guest = Token(GUEST, settings.namespace, ("admin",))
     config = GatewayConfig(tokens, guest, names, settings.serve_max_body, settings.serve_rate)
     api = application(service)
     app: App = IdempotentRequests(api)

@@ -201,6 +201,9 @@ def choose_namespace(scope: Scope,   # connection scope of ASGI
             return caller.within(name)
     if wanted:
         scope["rlm.refused_namespace"] = unquote(wanted)
+        if caller.is_guest:
+            raise HttpProblem(403, f"Without tokens only the namespace {caller.namespace!r} is open.",
+                              "Leave out Rlm-Namespace, or make tokens: rlm tokens add -n NAMESPACE.")
         raise HttpProblem(403, "The token is for another namespace.", "Leave out Rlm-Namespace, or use that namespace's token.")
     return caller
 

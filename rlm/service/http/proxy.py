@@ -30,7 +30,7 @@ from ..hook import LEAST, MOST_ASKED, MOST_STORED, TOKENS
 from .errors import HttpProblem
 from .middleware import check_framing, check_names
 from .pool import MemoryPool
-from .tokens import Token, TokenFile
+from .tokens import GUEST, Token, TokenFile
 
 log = logging.getLogger("rlm.proxy")
 BASE = "/v1"  # path under which the upstream's base URL is served
@@ -131,7 +131,7 @@ class MemoryProxy:
         "Return who calls. Raises `HttpProblem`."
         check_framing(request.scope)
         check_names(request.scope, self.names)
-        guest = Token("guest", self.pool.settings.namespace, ("write",))
+        guest = Token(GUEST, self.pool.settings.namespace, ("write",))
         found = self.tokens.holder(request.headers.get(TOKEN, "").strip(), guest)
         if found is None or not found.may("read"):
             raise HttpProblem(401, "There is no token in the header Rlm-Token, or it is none of ours.", "Make one with: rlm tokens add")

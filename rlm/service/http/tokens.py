@@ -35,6 +35,7 @@ RIGHTS = ("read", "write", "metrics", "admin")  # write lets read as well, admin
 USES_EVERY = timedelta(minutes=1)  # time between two writes of when tokens were last used
 PATIENCE_S = 5.0  # seconds for which such a write waits for another process's
 UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}  # of a lifetime such as 90d
+GUEST = "guest"  # in place of the hash, for a caller without a token
 
 log = logging.getLogger("rlm.serve")
 
@@ -55,6 +56,11 @@ class Token:
     def id(self) -> str:
         "Return its public name, the first eight letters of its hash."
         return self.digest[:8]
+
+    @property
+    def is_guest(self) -> bool:
+        "Return whether it stands for a caller without a token, where none is needed."
+        return self.digest == GUEST
 
     @property
     def namespaces(self) -> tuple[str, ...]:

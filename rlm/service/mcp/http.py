@@ -22,7 +22,7 @@ from ..http.errors import HttpProblem
 from ..http.middleware import App, Gateway, GatewayConfig, Receive, Scope, Send, is_loopback
 from ..http.pool import MemoryPool
 from ..http.server import AnnouncedServer, http_config, listening, load_token_store
-from ..http.tokens import Token, TokenFile
+from ..http.tokens import GUEST, Token, TokenFile
 from ..memory import Memory
 from .mcp_server import memory_server
 
@@ -126,7 +126,7 @@ def guarded_mcp(pool: MemoryPool,                 # open namespaces of the serve
     "Return MCP alone behind the gateway of `rlm serve`."
     settings = pool.settings
     names = frozenset(n.strip().lower() for n in settings.serve_names.split(",")) if is_loopback(settings.serve_host) else None
-    config = GatewayConfig(tokens, Token("guest", settings.namespace, ("write",)), names, settings.serve_max_body, settings.serve_rate)
+    config = GatewayConfig(tokens, Token(GUEST, settings.namespace, ("write",)), names, settings.serve_max_body, settings.serve_rate)
     return Gateway(with_mcp(mcp_only(pool), pool, settings.serve_max_body, read_only), config)
 
 
