@@ -444,7 +444,7 @@ def test_the_access_log_has_a_line_for_each_request_and_no_text(path: Path, tmp_
     lines = [json.loads(line) for line in target.read_text().splitlines()]
     assert [(x["method"], x["route"], x["status"], x.get("token")) for x in lines] == [
         ("POST", "/v1/memories", 201, token.id), ("GET", "/v1/memories/{id}", 200, token.id), ("HEAD", "/v1/timeline", 200, token.id),
-        ("GET", "other", 401, None), ("GET", "other", 403, token.id)]
+        ("GET", "/v1/timeline", 401, None), ("GET", "/v1/timeline", 403, token.id)]
     assert [x.get("namespace") for x in lines] == ["team", "team", "team", None, "mine"], "what was asked for, also where it is refused"
     assert all(x["ms"] > 0 and x["address"] == "127.0.0.1" and x["at"] for x in lines)
     assert not any(word in target.read_text() for word in ("harbour", "mina", "Mina", secret))
