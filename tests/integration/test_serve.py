@@ -24,6 +24,7 @@ from serving import Running, problem, request, serving
 from rlm import Memory
 from rlm.core.errors import RlmError, StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreMoved, StoreReadOnly
 from rlm.recall.anchoring import BEAM
+from rlm.search.embedding.worker import EmbeddingWorker
 from rlm.service.http.routing import Service
 from rlm.service.http.tokens import TokenFile, TokenUses
 from rlm.service.writer import MemoryWriter
@@ -280,6 +281,7 @@ def test_health_and_figures_answer_while_the_store_keeps_all_others_waiting(path
         running.service.readiness.wait_s, store = 0.2, running.service.pool.store()
         for part, name in ((store.backend, "position"), (store.backend.edge_table, "count"), (store, "stats")):
             monkeypatch.setattr(part, name, silent)
+        monkeypatch.setattr(EmbeddingWorker, "waiting", property(silent))
         with ThreadPoolExecutor(60) as others:
             try:
                 waiting = [others.submit(client.get, "/v1/stats") for _ in range(60)]

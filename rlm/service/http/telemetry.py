@@ -24,7 +24,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -32,12 +32,13 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from rlm.core.clock import Clock, SystemClock, to_iso
-from rlm.core.errors import MissingExtra, SettingsError
+from rlm.core.clock import Clock, DeadlineExceeded, SystemClock, call_within, to_iso
+from rlm.core.errors import MissingExtra, RlmError, SettingsError
 from rlm.core.files import read_path
 from rlm.recall.anchors import AnchorCounters
 from rlm.search.embedding.worker import EmbeddingWorker
 
+from .health import READY_WAIT_S
 from .middleware import App, Receive, RequestContext, Scope, Send, address_of
 
 
@@ -193,7 +194,7 @@ class StoreCollector(Collector):
                  ) -> None:
         self.count, self.prefixes, self.worker = count, tuple(prefixes), worker
         self.switching, self.growing = GrowthRate(now), GrowthRate(now)
-        self._lock = threading.Lock()
+        self._lock, self._waiting = threading.Lock(), 0  # memories without vectors when they were counted last
 
     def describe(self) -> Iterable[Any]:
         "Return nothing: registering the collector must not read the store."
@@ -216,7 +217,9 @@ class StoreCollector(Collector):
             yield CounterMetricFamily(f"{prefix}_anchor_moves", "Moves of anchors", value=found.moves)
         yield CounterMetricFamily("rlm_attention_unstored", "Times that attention was not stored after an answer", value=found.unstored)
         if (worker := self.worker()) is not None:
-            yield GaugeMetricFamily("rlm_embedding_waiting", "Memories of the store that have no vectors yet", value=worker.waiting)
+            with suppress(DeadlineExceeded, RlmError):  # while the store does not answer, those that it had
+                self._waiting = call_within(READY_WAIT_S, lambda: worker.waiting)
+            yield GaugeMetricFamily("rlm_embedding_waiting", "Memories of the store that have no vectors yet", value=self._waiting)
             yield CounterMetricFamily("rlm_embedding_embedded", "Memories that were given their vectors later", value=worker.embedded)
             yield GaugeMetricFamily("rlm_embedding_failing", "1 while the model can't embed", value=float(bool(worker.error)))
 
