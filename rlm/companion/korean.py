@@ -517,6 +517,20 @@ def _told_of(sentence: str, speaker: str) -> str:
     return t.subject if told and _OF_LIFE.search(t.predicate) else ""
 
 
+_NEWS = LazyPattern(  # of others, `언니가 부산으로 이사 갔대`; what is said of oneself is somebody's claim
+    r"(?!(?:내가|나|나는|난|저|저는|제가|전|우리|저희) )(?P<s>[^ ]+ .*(?:이사(?:를)? ?(?:했|갔|왔|하셨|가셨|오셨)|이직했|취직했|입사했|"
+    r"옮겼|퇴사했|결혼했|결혼하셨|이혼했|졸업했))대요?")
+_BARE_TOPIC = LazyPattern(r"(?P<n>[가-힣]{2,4})(?<![은는이가에로랑도]) (?=[^ ]+(?:으로|로|에|이랑|랑|하고) )")
+
+
+def _with_topic(told: str) -> str:
+    "News with a particle after a name that has none: `민수 부산으로 이사 갔` → `민수는 부산으로 이사 갔`."
+    m = _BARE_TOPIC.match(told)
+    if m is None or particles()["opener"].match(m[0]) or _REGION.fullmatch(m["n"]) or m["n"] in near_names():
+        return told
+    return f"{m['n']}{'은' if _has_coda(m['n']) else '는'} {told[m.end():]}"
+
+
 def korean_statements(sentence: str,          # one sentence
                       speaker: str = "user",  # speaker, whom `나` and `내` mean
                       ) -> list[Statement]:
@@ -529,6 +543,8 @@ def statements_about(sentence: str,           # one sentence of several
                      about: str = "",         # subject that the sentence before has left: `누나가 간호사야. 서울대병원에서 일해.`
                      ) -> tuple[list[Statement], str]:  # the facts, and the subject that is left to the next sentence
     "Return the facts that one sentence of a text states, and what the next one is about if it names no subject."
+    if m := _NEWS.fullmatch(sentence.strip(" .!~ㅋㅎㅠ^")):
+        return [s for s in statements_about(f"{_with_topic(m['s'])}어", speaker)[0] if s.subject != speaker], ""
     out: list[Statement] = []
     p, near = particles(), about  # `about`: topic so far, which a clause without one goes on with
     bare = False  # whether the clause before has begun with someone near, without a particle

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['CUES', 'READ', 'Matrix', 'READER', 'WORTH_READING', 'READ_OF_EACH', 'ENDS', 'BOTH_END', 'PRIOR', 'MAY_END',
            'STANDS_OUT', 'IF_SAME', 'COMPARED', 'READ_LIMITS', 'LINKED', 'AT_ONCE', 'ENDED', 'text_cues', 'pair_cues',
-           'told_by_grammar', 'told_of_another', 'says_more', 'PairModel', 'pair_inputs', 'run_networks', 'pair_model',
-           'PairReader', 'pair_reader', 'PairJudgement']
+           'told_by_grammar', 'told_of_another', 'leaves_as_it_was', 'says_more', 'PairModel', 'pair_inputs',
+           'run_networks', 'pair_model', 'PairReader', 'pair_reader', 'PairJudgement']
 
 # %% ../../nbs/85_companion/18_pair_judge.ipynb #10a32893
 import hashlib
@@ -30,6 +30,7 @@ from .supersession import current_again, end_memory, is_kept_as_given, same_valu
 from ..core.clock import Clock
 from ..core.guard import may_overrule
 from ..core.text import split_sentences, tokens
+from ..core.text.calendar_words import WEEKDAY
 from ..core.text.normal_form import LazyPattern, text_cache
 from ..core.text.number_words import ENGLISH_NUMBERS, KOREAN_COUNTING, one_of
 from ..search.candidates import LATER
@@ -129,6 +130,7 @@ def told_by_grammar(old: str,  # words of the older memory
     return not any(name and name <= other for name in named for other in had)
 
 
+_CHANGE_DONE = "quit|left|moved|sold|married|divorced|retired|resigned|got|lost|joined|started|stopped|gave|is|was|has|had|and"
 _SELF = LazyPattern(r"\b(?:i|me|my|we|us|our)\b|(?:^| )(?:나|내|난|우리|저|제|전)[는은가도를한]* ", re.I)
 _OWN_PERSON = LazyPattern("(?:my|our|우리|내|제) ", re.I)
 
@@ -143,6 +145,50 @@ def told_of_another(old: str,  # words of the older memory
         return False
     return bool(a.facts) and all(s.key[0] == "user" for s in a.facts) and not (
         a.people & b.people or _SELF.search(new, own.end() if own else 0))
+
+
+_OF_A_DAY = LazyPattern(rf"\b(?:today|tonight|yesterday|last night|this (?:morning|afternoon|evening|week|weekend|{WEEKDAY}))\b|"
+                        "오늘|어제|어젯밤|이번 ?주", re.I)
+_FROM_THEN_ON = LazyPattern(r"\b(?:from|as of|since|starting) (?:today|tonight|yesterday|this)\b|(?:오늘|어제|이번 ?주)부터|"
+                            r"\b(?:let (?:me|us) go|fired|sacked|redundant|laid off)\b", re.I)
+_SUPPOSED = LazyPattern(  # *if Erik snores again I'm divorcing him*, *The doctor wants me to stop some day*
+    r"\bif\b.*\b(?:I'?m|I'?ll|I'?d|we'?re|we'?ll|we'?d|would|will)\b|\b(?:I'?ll|I'?d|would)\b.*\bif\b|\bwants? (?:me|us) to\b|"
+    r"\bsome ?day\b|(?:으면|[가-힣]면) .*(?:거야|거예요|겠어|겠다|버릴|할래)|언젠가|고 싶", re.I)
+_TOLD_STORY = LazyPattern(r"\b(?:in|watch\w*|read\w*|saw) (?:the|a|an|my|this|that) (?:[\w-]+ )?"
+                          r"(?:film|movie|novel|series|show|episode|book|play|drama|song|game)\b|"
+                          r"[\"“”「『]|(?:드라마|영화|소설|웹툰|연극|만화|노래|게임)(?:에서|에|를|을|속|가) ?", re.I)
+_MOVED_THING = LazyPattern(  # *The office moved to the fifth floor*
+    r"(?:the|our|my|his|her) (?!(?:house|home|flat|apartment|family|kids|boys|girls|parents)\b)(?:[\w-]+ ){1,2}?(?:has |have |is |just )*"
+    r"(?:moved|relocated|moving)\b|(?:우리 |저희 )?(?:[가-힣]+ )?"
+    r"[가-힣]*(?:사무실|회사|본사|지점|팀|부서|학교|학원|병원|가게|매장|식당|카페|교회|공장)(?:이|가|은|는)? .*(?:이사|이전|옮)", re.I)
+_OTHER_DOES = LazyPattern(rf"(?!(?:I|We|My|Our|The|This|That|It|He|She|They|You|And|But|So|No|Not|Now|Then|Oh|Well|User)\b)"
+                          rf"[A-Z][\w-]+ (?:{_CHANGE_DONE})\b")
+_STATES = {"residence": "place", "kind of residence": "place", "place of work": "work",
+           "employer": "work", "occupation": "work", "school": "work", "salary": "work", "rank": "work",
+           "spouse": "couple", "partner": "couple", "marital status": "couple", "age": "age", "birthday": "birthday",
+           "allergy": "allergy", "name": "name"}  # lasting states of which one is no change of another
+
+
+def leaves_as_it_was(old: str,  # words of the older memory
+                     new: str,  # words of the newer one
+                     ) -> bool:
+    """Return whether the newer memory can change nothing of the older: it tells of a day, a condition, a wish or a story, of another
+    person's change or a thing that was moved, or of a lasting state of another kind: *moved to Leuven* of *works at Imec*."""
+    a, b = text_cues(old), text_cues(new)
+    told = [b.cues[CUES.index(name)] for name in ("change", "end", "begin")]
+    if (_OF_A_DAY.search(new) and not _FROM_THEN_ON.search(new) and not any(told)) or _SUPPOSED.search(new):
+        return True
+    if _TOLD_STORY.search(new) and not _TOLD_STORY.search(old) and all(s.key[0] != "user" for s in b.facts):
+        return True
+    kinds = [{_STATES.get(s.key[1], "") for s in t.facts} for t in (a, b)]
+    own = bool(a.facts) and all(s.key[0] == "user" for s in a.facts) and not kinds[0] <= {""}
+    mine = _OWN_PERSON.match(new)
+    if own and not _SELF.search(new, mine.end() if mine else 0) and not a.words & b.names and not any(s.key[0] == "user" for s in b.facts):
+        if _OTHER_DOES.match(new) and new.split()[0].lower() not in a.words:
+            return True
+        if "place" in kinds[0] and _MOVED_THING.match(new):
+            return True
+    return all(k and "" not in k for k in kinds) and kinds[0].isdisjoint(kinds[1]) and text_facts(new).nothing_else
 
 
 _NUMBER = rf"(?:{one_of(ENGLISH_NUMBERS, 2, 10)}|a couple of|several|\d+)"
@@ -455,7 +501,8 @@ class PairJudge:
         "The older memories that newer ones replace, one at most of each, or may replace, the likeliest first; and newer ones to be read."
         vectors = self._vectors(sorted({r.seq for pair in pairs for r in pair}))
         pairs = [(old, new) for old, new in pairs if old.seq in vectors and new.seq in vectors and old.text != new.text
-                 and not (told_by_grammar(old.text, new.text) or told_of_another(old.text, new.text))]
+                 and not (told_by_grammar(old.text, new.text) or told_of_another(old.text, new.text)
+                          or leaves_as_it_was(old.text, new.text))]
         pairs = self._undecided(pairs)
         if not pairs:
             return [], []

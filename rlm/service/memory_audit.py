@@ -6,8 +6,8 @@
 __all__ = ['audited_moment', 'MemoryAudit', 'audit_memory']
 
 # %% ../../nbs/86_conversation/05_memory_audit.ipynb #b455a2da
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any
 
@@ -15,6 +15,7 @@ from ..core.clock import parse_time, to_iso
 from ..core.text import valid_text
 from ..store.records import MemoryRecord
 from ..store.sqlite.recall_log import Recall
+from ..companion.fact_lookup import past_of
 from ..search.explainer import FLOOR
 from .input_parsing import read_k
 from .memory_context import MemoryContext
@@ -52,14 +53,18 @@ class MemoryAudit:
     believed: tuple[MemoryRecord, ...]  # memories as they were then: the one that was named, those that answer the question, or the newest
     recalls: tuple[Recall, ...]  # answers up to that moment, the newest first
     history: History | None = None  # versions and events of the memory that was named, up to that moment; None: none was named
+    past: Mapping[str, str] = field(default_factory=dict)  # id of one of those memories → what of it was no longer true by then
 
     def as_dict(self) -> dict[str, Any]:
         "Return the fields for JSON."
         return {"when": to_iso(self.when), "believed": [memory_dict(m) for m in self.believed],
-                "recalls": [r.as_dict() for r in self.recalls], "history": None if self.history is None else self.history.as_dict()}
+                "recalls": [r.as_dict() for r in self.recalls], "history": None if self.history is None else self.history.as_dict(),
+                "past": dict(self.past)}
 
     def __str__(self) -> str:
-        lines = [f"Held on {self.when:%Y-%m-%d %H:%M %Z}:", *(f"  {m.id} v{m.version}: {' '.join(m.text.split())}" for m in self.believed)]
+        lines = [f"Held on {self.when:%Y-%m-%d %H:%M %Z}:"]
+        for m in self.believed:
+            lines.append(f"  {m.id} v{m.version}: {' '.join(m.text.split())}" + (f" ({self.past[m.id]})" if m.id in self.past else ""))
         if not self.believed:
             lines.append("  nothing of the kind")
         lines += [f"    {line}" for line in self.history.past] if self.history else []
@@ -96,4 +101,7 @@ def audit_memory(ctx: MemoryContext,        # the open store
         believed = list(reader.page(most, None, past))
     ctx.recalls.flush()
     words = None if query is None else valid_text(query, "query", ctx.settings.max_text_chars)
-    return MemoryAudit(moment, tuple(believed), tuple(ctx.recalls.table.read(ctx.namespace, id, words, moment, most)), history)
+    over = past_of(ctx.storage, believed, moment - timedelta(milliseconds=1) if past else moment)  # a millisecond is added there
+    over |= {m.id: f"ended on {m.valid_to:%Y-%m-%d}" for m in believed if m.valid_to is not None and m.valid_to <= moment}
+    recalls = ctx.recalls.table.read(ctx.namespace, id, words, moment, most)
+    return MemoryAudit(moment, tuple(believed), tuple(recalls), history, over)

@@ -21,7 +21,10 @@ OVER = (  # said before, said later
     ("Rex is 12.", "We had Rex put to sleep in March."), ("아버지는 대구에 사셔", "아버지가 4월에 돌아가셨어요"),
     ("아버지는 84살이야", "아버지께서 오랜 병으로 세상을 떠나셨어요"),
     ("두부는 열 살이야", "두부가 3월에 무지개다리를 건넜어요"),
-    ("두부는 우리 강아지야", "두부를 하늘나라로 보냈어"))
+    ("두부는 우리 강아지야", "두부를 하늘나라로 보냈어"),
+    ("민수는 대구에 살아", "민수 부산으로 이사했대"), ("동생은 대구에 살아", "동생이 부산으로 이사 갔대"),
+    ("나는 수원에 살아", "청주로 거처를 옮겼어"),
+    ("My brother Minho lives in Osaka.", "민호 도쿄로 이사했대."))
 APART = (
     ("My husband is Erik.", "Leo and I broke up ten years ago."), ("My husband is Erik.", "My sister and her husband got divorced."),
     ("My husband is Erik.", "Erik and I broke up the chocolate."), ("My husband is Erik.", "Erik left me a message."),
@@ -31,7 +34,9 @@ APART = (
     ("Marta lives in Porto.", "Marta died of laughter."), ("Marta lives in Porto.", "Marta died in the first episode."),
     ("Rex is our dog.", "We lost Rex in the park but he came back."), ("Rex is our dog.", "We lost to Rex on Sunday."),
     ("Marta was born in Porto.", "Marta died in April."), ("두부는 우리 강아지야", "두부 먹고 싶어 죽겠어"),
-    ("아버지는 대구에 사셔", "할아버지가 4월에 돌아가셨어요"))
+    ("아버지는 대구에 사셔", "할아버지가 4월에 돌아가셨어요"), ("나는 수원에 살아", "부산으로 이사 갔대"),
+    ("나는 수원에 살아", "내가 부산으로 이사 갔대"), ("나는 수원에 살아", "오늘 수원으로 돌아왔어"),
+    ("I live in York.", "I'm back in Leeds."))
 
 
 @pytest.fixture
@@ -65,6 +70,21 @@ def test_what_is_told_of_others_or_of_something_else_ends_nothing(memory: Memory
     ["내 남자친구는 준호야", "준호랑 헤어졌어", "준호랑 다시 만나"]])
 def test_a_couple_that_is_together_again_holds_again(memory: Memory, texts: list[str]) -> None:
     assert current(memory, texts) == [True, False, True]
+
+
+@pytest.mark.parametrize("texts", [
+    ["나 수원 살아.", "나 청주로 이사 갔어.", "나 다시 수원으로 돌아왔어."],
+    ["I live in Leeds.", "I moved to York.", "I'm back in Leeds."]])
+def test_who_comes_back_lives_where_they_lived_before(memory: Memory, texts: list[str]) -> None:
+    assert current(memory, texts) == [False, False, True]
+    assert current(memory, ["I'm back in Hull this weekend.", "어제 청주로 내려왔어"]) == [True, True]
+
+
+def test_an_audit_says_what_of_a_memory_was_past(memory: Memory) -> None:
+    old, before = memory.write("My husband is Erik.").id, memory.ctx.clock.now()
+    current(memory, ["Erik and I broke up."])
+    assert list(memory.audit(query="husband").past) == [old] and "no longer true" in str(memory.audit(id=old))
+    assert not memory.audit(before, query="husband").past and memory.audit(query="husband").as_dict()["past"]
 
 
 def test_a_break_up_that_is_deleted_leaves_the_couple_as_it_was(memory: Memory) -> None:

@@ -24,6 +24,10 @@ APART = [("I live in Leeds.", "My sister just bought a place in Hull.", "Where d
 HELD = [("Rafa's blood pressure was 150 over 95 on 3 November.", "Rafa's blood pressure was 130 over 85 on 20 November."),
         ("내 목표는 10kg 감량이다.", "내 목표는 영어 회화 자격증 취득이다."), ("My goal is better sleep.", "My goal is a marathon in May."),
         ("큰딸은 서울대에 다녀요.", "작은딸은 이제 연세대에 다녀요."),
+        ("I am married to Tom.", "Tom and I are not talking today, he forgot my birthday."),
+        ("User works at Imec.", "User moved to Leuven."),
+        ("My husband is Erik.", "Haha, if Erik snores again I'm divorcing him"), ("나는 민수랑 결혼했어.", "민수랑 오늘 싸웠어"),
+        ("I live in a flat on the second floor.", "The office moved to the fifth floor."),
         ("라파의 혈압은 11월 3일에 150에 95였다.", "라파의 혈압은 11월 20일에 130에 85였다.")]
 
 EVERYDAY = {  # memories that do not contradict, and a question about each
@@ -129,6 +133,16 @@ def test_a_change_of_another_attribute_ends_nothing(memory: Memory, old: str, ne
 def test_another_goal_child_or_day_ends_nothing(memory: Memory, old: str, new: str) -> None:
     first, _ = told(memory, old, new)
     assert memory.get(first).valid_to is None
+
+
+@pytest.mark.parametrize(("old", "new", "leaves"), [
+    ("I work at the library.", "Kim quit her job at the library.", True), ("I work at the library.", "The library let me go today.", False),
+    ("I live in Leeds.", "Our gym has moved to York Road.", True), ("I live in Leeds.", "We finally moved to York today.", False),
+    ("I take lisinopril.", "The doctor wants me to stop lisinopril some day.", True), ("I take lisinopril.", "I'm off lisinopril.", False),
+    ("나는 네이버에 다녀.", "소설에서 주인공이 회사를 그만뒀어", True), ("나는 네이버에 다녀.", "오늘 회사 그만뒀어", False),
+    ("내 남편은 준호야.", "또 코 골면 이혼할 거야", True), ("내 남편은 준호야.", "준호랑 결국 이혼했어", False)])
+def test_a_day_a_wish_a_story_or_another_persons_change_leaves_a_state_as_it_was(old: str, new: str, leaves: bool) -> None:
+    assert pair_judge.leaves_as_it_was(old, new) is leaves
 
 
 def test_a_maybe_is_ranked_after_the_newer_memory_and_says_so_but_not_for_the_past(memory: Memory) -> None:
