@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 
 from ..core.text.normal_form import LazyPattern
+from ..core.text.number_words import ENGLISH_NUMBERS, ENGLISH_TENS, KOREAN_TENS, one_of
 
 # %% ../../nbs/30_search/03_amounts.ipynb #ae432ecc
 _ASKING = 200  # characters of the longest question that is taken to ask for an amount: what is longer tells a story around it
@@ -52,11 +53,10 @@ _MONEY = LazyPattern(
     r"[$€£₩¥]|\b(?:free|hundred|thousand|grand|quid|bucks|dollars?|euros?|pounds?|cents?|pence|million|no charge|gratis|waived?|"
     r"(?:full|half) (?:refund|price|fee|fare|pay)|expensive|pricey|cheap|bargain|arm and a leg)\b|"
     r"무료|공짜|반값|전액|절반|비싸|비쌌|비싼|저렴|싸게|거저|[일이삼사오육칠팔구십백천만억]+\s?(?:원|만|천)|\d\s?[만천억]", re.I)
-_NUMBER_WORD = (r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:thir|four|fif|six|seven|eigh|nine)teen|"
-                r"(?:twen|thir|for|fif|six|seven|eigh|nine)ty)|")
+_NUMBER_WORD = rf"\d|\b(?:{one_of(ENGLISH_NUMBERS)}|{one_of(ENGLISH_TENS)})|teen\b|{one_of(KOREAN_TENS)}|"
 _HELD: Mapping[str, LazyPattern] = {kind: LazyPattern(_NUMBER_WORD + pattern, re.I) for kind, pattern in {
     "age": r"\b(?:born|birth|aged?|teens?|toddler|baby|newborn|decade|grade|kindergarten)|태어|년생|살|세\b|환갑|칠순|팔순|돌|띠|또래|동갑|"
-           r"학년|초등|중학|고등|유치원|(?:스물|서른|마흔|쉰|예순|일흔|여든|아흔)",
+           r"학년|초등|중학|고등|유치원",
     "hour": r"\b(?:noon|midday|midnight|dawn|sunrise|sunset|morning|afternoon|evening|night|lunch|breakfast|dinner|bed|bedtime|o['’]clock|"
             r"same time|half past|quarter)|시|식[전후]|자기 ?전|정오|자정|새벽|아침|점심|오전|오후|저녁|밤"}.items()}
 

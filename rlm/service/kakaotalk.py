@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from rlm.core.text.calendar_words import month_number
+
 _DAY = r"(?P<y>\d{4})(?:년|\.)\s?(?P<mo>\d{1,2})(?:월|\.)\s?(?P<d>\d{1,2})(?:일|\.)"  # 2026년 4월 30일, 2026. 4. 30.
 _MONTH = r"(?P<mo>(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*)\.?"
 _DAYS = (_DAY, rf"{_MONTH} (?P<d>\d{{1,2}}), (?P<y>\d{{4}})", rf"(?P<d>\d{{1,2}}) {_MONTH} (?P<y>\d{{4}})")
@@ -20,7 +22,6 @@ _WINDOWS = re.compile(rf"\[(?P<who>.*?)\] \[{_TIME}\](?: (?P<text>.*))?")
 _MOBILE = tuple(re.compile(rf"{stamp}(?:, (?P<who>.*?) :(?: (?P<text>.*))?|(?P<notice>[,:] .*))") for stamp in _STAMPS)
 _RULED = tuple(re.compile(rf"-{{3,}}\s+(?:\w+, )?{day}(?: .요일)?\s+-{{3,}}") for day in _DAYS)
 _BARE = tuple(re.compile(rf"(?:\w+day, )?{day}(?: .요일)?(?:(?:,|,? at)?\s{_TIME})?") for day in _DAYS)
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _INVITED = re.compile(r".+님이 .+님을 (?:초대|내보)(?:했|하였|냈)습니다\.?|.+ (?:invited|removed) .+\.")
 _CAME = re.compile(r"(?P<who>.+)님이 (?:들어왔|나갔)습니다\.|(?P<name>.+) (?:joined this chatroom|left(?: this chatroom)?)\.")
 _TITLED = re.compile(  # people who are called by a title: what they do may be told by a speaker
@@ -68,7 +69,7 @@ def _day_of(m: re.Match[str]) -> str:
     found = m.groupdict()
     if not found.get("y"):
         return ""
-    month = found["mo"] if found["mo"].isdigit() else str(_MONTHS.index(found["mo"][:3].lower()) + 1)
+    month = found["mo"] if found["mo"].isdigit() else str(month_number(found["mo"][:3].lower()))
     try:
         return f"{datetime(int(found['y']), int(month), int(found['d'])):%Y-%m-%d}"
     except ValueError:

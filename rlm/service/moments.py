@@ -7,23 +7,24 @@ from datetime import UTC, datetime, timedelta
 
 from rlm.core.clock import to_iso
 from rlm.core.errors import InvalidInput
+from rlm.core.text.calendar_words import KOREAN_WEEKDAYS, MONTHS, month_number
+from rlm.core.text.normal_form import LazyPattern
 
 YEARS = range(1900, 2101)  # years that a number may stand for; one of another year counts something else
 SCALES = ((1e8, 1e11, 1.0), (1e11, 1e14, 1e3), (1e14, 1e17, 1e6), (1e17, 1e20, 1e9))  # least, most, units a second: s, ms, µs, ns
 SERIALS = (20_000, 80_000)  # days since 1899-12-30, as spreadsheets count them: 1954 to 2119
-MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 HINT = "Write it like 2026-11-05, or 2026-11-05T09:00:00Z."
 
 _CLOCK = (r"(?:(?:T|,|\s|at)*(?P<noon>오전|오후|[AaPp]\.?[Mm]\.?)?\s*(?P<h>\d{1,2})[:시]\s*(?P<m>\d{2})분?(?::(?P<s>\d{2})(?:[.,]\d+)?)?"
           r"\s*(?P<half>[AaPp]\.?[Mm]\.?)?\s*(?P<zone>Z|UTC|GMT|KST|[+-]\d{2}:?\d{2})?)?")
-_WEEKDAY = r"(?:\s*\(?[월화수목금토일](?:요일)?\)?)?"
+_WEEKDAY = rf"(?:\s*\(?[{KOREAN_WEEKDAYS}](?:요일)?\)?)?"
 _MONTH = r"(?P<month>(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*)\.?"
-_DAYS = tuple(re.compile(rf"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*\.?,?\s+)?{day}{_CLOCK}", re.IGNORECASE) for day in (
+_DAYS = tuple(LazyPattern(rf"(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*\.?,?\s+)?{day}{_CLOCK}", re.I) for day in (
     rf"(?P<y>\d{{4}})\s*[-./년]\s*(?P<mo>\d{{1,2}})\s*[-./월]\s*(?P<d>\d{{1,2}})\s*[.일]?{_WEEKDAY}",  # 2026-11-05, 2026. 11. 5.
     rf"{_MONTH}\s+(?P<d>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<y>\d{{4}})",  # November 5, 2026
     rf"(?P<d>\d{{1,2}})(?:st|nd|rd|th)?[\s-]{_MONTH}[,\s-]+(?P<y>\d{{4}})",  # 5 November 2026
     r"(?P<a>\d{1,2})(?P<mark>[/.-])(?P<b>\d{1,2})(?P=mark)(?P<y>\d{4}|\d{2})\.?"))  # 05.11.2026, 5/11/2026
-_MONTH_ALONE = re.compile(r"(\d{4})(?:\s*[-./년]\s*(\d{1,2})\s*월?)?")
+_MONTH_ALONE = LazyPattern(r"(\d{4})(?:\s*[-./년]\s*(\d{1,2})\s*월?)?")
 _COMPACT = {8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}  # digits of a compact date
 
 
@@ -60,7 +61,7 @@ def _month_and_day(m: "re.Match[str]", text: str, day_first: bool | None) -> tup
     "Month and day of a date; raises `InvalidInput` where either number may be the day."
     found = m.groupdict()
     if found.get("month"):
-        return MONTHS.index(found["month"][:3].lower()) + 1, int(found["d"])
+        return month_number(found["month"][:3].lower()), int(found["d"])
     if found.get("mo"):
         return int(found["mo"]), int(found["d"])
     a, b = int(found["a"]), int(found["b"])
@@ -68,7 +69,7 @@ def _month_and_day(m: "re.Match[str]", text: str, day_first: bool | None) -> tup
         raise InvalidInput(f"The year of {text!r} has two digits.", HINT)
     first = True if found["mark"] == "." or a > 12 else False if b > 12 else day_first
     if first is None and a != b:
-        raise InvalidInput(f"{text!r} may be {a} {MONTHS[b - 1].title()} or {b} {MONTHS[a - 1].title()}.", HINT)
+        raise InvalidInput(f"{text!r} may be {a} {MONTHS[b - 1][:3].title()} or {b} {MONTHS[a - 1][:3].title()}.", HINT)
     return (b, a) if first else (a, b)
 
 
