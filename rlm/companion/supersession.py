@@ -350,7 +350,7 @@ class FactKeeper:
                             back = [f for each in self.facts.ended_by([other.seq]).values() for f in each]
                         self.facts.end([other], max(fact.valid_from, other.valid_from + _MOMENT), record.seq)
                         self._reopen(tx, back, now)
-                        stays |= {other.seq} if subject_elsewhere or gone else set()  # its words name the subject, or tell who it was
+                        stays |= {other.seq} if subject_elsewhere or (gone and fact.relation == DIED) else set()  # they tell who it was
                         touched.add(other.seq)
                 elif ends(other, fact):
                     if end is None or other.valid_from <= end:
@@ -989,7 +989,8 @@ def _texts(record: MemoryRecord) -> list[tuple[str, ...]]:
 @cache
 def _restated() -> tuple[tuple[str, LazyPattern], ...]:
     "Relations with whole sentences that say them in other words, which are read for rejections alone."
-    return tuple((relation, LazyPattern(pattern.replace("KIN", "|".join(name.removeprefix("user's ") for name in _kin_names())), re.I))
+    kin = "|".join(dict.fromkeys([*(name.removeprefix("user's ") for name in _kin_names()), *english_names(*FAMILY, "pet")]))
+    return tuple((relation, LazyPattern(pattern.replace("KIN", kin), re.I))
                  for language in ("en", "ko") for relation, pattern in language_data(language)["restated"])
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from rlm import Memory
+from rlm.companion.supersession import RejectedValue
 from rlm.core.clock import ManualClock
 
 OVER = (  # said before, said later
@@ -81,14 +82,33 @@ def test_who_comes_back_lives_where_they_lived_before(memory: Memory, texts: lis
 
 
 def test_an_audit_says_what_of_a_memory_was_past(memory: Memory) -> None:
-    old, before = memory.write("My husband is Erik.").id, memory.ctx.clock.now()
-    current(memory, ["Erik and I broke up."])
-    assert list(memory.audit(query="husband").past) == [old] and "no longer true" in str(memory.audit(id=old))
-    assert not memory.audit(before, query="husband").past and memory.audit(query="husband").as_dict()["past"]
+    old, before = memory.write("I live in Leeds and work at Globex.").id, memory.ctx.clock.now()
+    current(memory, ["I moved to York."])
+    assert list(memory.audit(query="live").past) == [old] and "no longer true" in str(memory.audit(id=old))
+    assert not memory.audit(before, query="live").past and memory.audit(query="live").as_dict()["past"]
 
 
 def test_a_break_up_that_is_deleted_leaves_the_couple_as_it_was(memory: Memory) -> None:
     old, new = (memory.write(text).id for text in ("My husband is Erik.", "Erik and I broke up."))
-    assert memory.history(old).past
+    assert memory.get(old).valid_to is not None
     memory.delete(new)
-    assert not memory.history(old).past
+    assert memory.get(old).valid_to is None and not memory.history(old).past
+
+
+REJECTED = (  # what a person has rejected, the same in other words, and a neighbour
+    ("I work at Globex.", ["Globex is my employer.", "나 글로벡스 다녀."], "Globex is a company."),
+    ("My sister is Ann.", ["Ann is my sister.", "I have a sister called Ann."], "Ann is my cousin."),
+    ("I work at Samsung.", ["나 삼성 다녀"], "나 삼성 폰 써"), ("I'm vegan.", ["나 비건이야"], "나는 채식해"),
+    ("I smoke.", ["I'm a smoker.", "나 담배 피워"], "나 담배 안 피워"), ("나 서른두 살이야", ["나 32세야"], "나 33세야"),
+    ("My birthday is 4 May.", ["5월 4일이 내 생일이야", "4 May is my birthday."], "6월 4일이 내 생일이야"),
+    ("I have a dog named Rex.", ["My dog is called Rex."], "I have a cat named Rex."),
+    ("I'm from Gwangju.", ["I was born in Gwangju.", "나 광주 출신이야"], "I live in Gwangju."))
+
+
+@pytest.mark.parametrize(("wrong", "again", "neighbour"), REJECTED)
+def test_a_rejected_value_does_not_come_back_in_other_words(memory: Memory, wrong: str, again: list[str], neighbour: str) -> None:
+    memory.companion.reject(text=wrong)
+    for text in again:
+        with pytest.raises(RejectedValue):
+            memory.write(text)
+    assert memory.write(neighbour).id
