@@ -18,15 +18,17 @@ from queue import SimpleQueue
 from types import MappingProxyType
 from typing import Any
 
+from .learning.annotation import NO_NOTES, AnswerNotes, annotate
 from .learning.pipeline import Advice, Advisor, AgentConfig, RunRecord, Task, counted, promote, rlm_run_with_memory
-from .learning.judge import check_by_second_route, explore, is_abstention
+from .learning.judge import answer_fault, check_by_second_route, explore, is_abstention
 from .loop.prompt import AnswerType, context_variables, read_answer_type
 from .loop.budget import RunLimits
 from .loop.loop import RESERVED
+from .memory.linking import named_in
 from .memory.stores import JSONStrategyStore, SQLiteStrategyStore
 from .memory.packs import ensure_packs, is_shipped
 from .memory.retrieval import ExampleCache
-from .memory.strategy import Judgment, StoredRun, StrategyStore
+from .memory.strategy import PERSON_SAID, Judgment, StoredRun, StrategyStore
 from .models import Model, open_model
 from .ontology import setup_ontology_context
 from .sandbox import Sandbox
@@ -46,13 +48,15 @@ class RunResult(Mapping[str, Any]):
 
     learned: RunRecord  # run with its judgment, the strategies in its prompt and those extracted from it
     answer_type: AnswerType | None = None  # type that the answer had to have
+    notes: AnswerNotes = NO_NOTES  # labels of the terms in the answer, and what must be said beside it
 
     def as_dict(self) -> dict[str, Any]:
         "Return the result for JSON: answer, iterations, judgment, strategies used."
         trajectory, experience = self.learned.trajectory, self.learned.experience
         used = [{"memory_id": item.memory_id, "rank": rank, "score": round(score, 6), "title": item.title}
                 for rank, (item, score) in enumerate(self.learned.retrieved, start=1)]
-        return {"answer": trajectory.answer, "value": trajectory.as_dict(sys.maxsize)["value"], "iterations": trajectory.iterations,
+        return {"answer": trajectory.answer, "value": trajectory.as_dict(sys.maxsize)["value"],
+                "terms": [asdict(term) for term in self.notes.terms], "notes": list(self.notes.notes), "iterations": trajectory.iterations,
                 "converged": trajectory.converged, "abstained": self.abstained, "stopped": trajectory.stopped, "reason": trajectory.reason,
                 "judgment": self.learned.judgment.verdict,
                 "run_id": experience.run_id, "trajectory_id": experience.trajectory_id,
@@ -65,7 +69,7 @@ class RunResult(Mapping[str, Any]):
 
     @property
     def answer(self) -> str:
-        "Return the answer as a person reads it."
+        "Return the answer as text, its terms by their short names; `notes.text` has labels beside those that say nothing."
         return self.learned.trajectory.answer
 
     @property
@@ -96,7 +100,7 @@ class RunResult(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         used = [f"  {u['rank']}. {u['title']} ({u['score']:.2f})" for u in self["memories_used"]]
-        return "\n".join([repr(self.learned.trajectory), *(["given:", *used] if used else [])])
+        return "\n".join([repr(self.learned.trajectory), *self.notes.notes, *(["given:", *used] if used else [])])
 
     def _repr_html_(self) -> str:
         return self.learned.trajectory._repr_html_()
@@ -131,7 +135,7 @@ def setting_for(model: Model,                # model that answers
     reader = None if habit else model
     return AgentConfig(model, k, extract, others.get("judge", reader), others.get("extract"), log_dir=log_dir,
                        options={**options, "submodel": others.get("sub", reader)}, check=check_by_second_route,
-                       explore=explore if habit else None, advisor=None if habit else advisor)
+                       explore=explore if habit else None, refute=None if habit else answer_fault, advisor=None if habit else advisor)
 
 # %% ../../nbs/80_learning/21_runner.ipynb #1ba6dd86
 Context = str | Path | Sequence[str | Path] | Mapping[str, Any] | None  # a text; a path or several; values by name
@@ -236,7 +240,9 @@ def run(query: str,                             # the question, in any language
             backend = SQLiteStrategyStore(store, settings.namespace, clock, settings.secrets, ExampleCache(kept / "strategies", is_shipped))
         if ontology:
             ensure_packs(backend, ontology.meta.name)
-        found = RunResult(rlm_run_with_memory(Task(query), backend, setting, ontology), wanted)
+        done = rlm_run_with_memory(Task(query), backend, setting, ontology)
+        notes = annotate(done.trajectory, named_in(query, ontology), ontology) if ontology else AnswerNotes(done.answer)
+        found = RunResult(done, wanted, notes)
         if found.learned.judgment.success is not None:
             promote(backend, PromotionPolicy.of(settings))
         return found
@@ -341,13 +347,13 @@ def judge_stored_run(backend: StrategyStore,  # store that has the run
         steps = load_trajectory(run.log_path).steps
         credited = [i for step in steps for i in given if f"[{i}]" in step.reply][-1:]
     with backend.transaction():
-        backend.judge_run(run.trajectory_id, Judgment(OPINIONS[opinion], f"A person said: {opinion}.", "high"), credited)
+        backend.judge_run(run.trajectory_id, Judgment(OPINIONS[opinion], f"{PERSON_SAID}{opinion}.", "high"), credited)
         promoted = promote(backend, gate)
     used, right = Advice("", *(tuple(run.artifact.get(name, ())) for name in ("rules", "memories"))), OPINIONS[opinion]
     if advisor and (used.rules or used.memories):
         advisor.record(used, right, run.task, run.judgment.success if run.judgment else None)
     if run.log_path and Path(run.log_path).exists():
         with closing(RLMLogger(Path(run.log_path).parent, goes_on=Path(run.log_path).name)) as logger:
-            logger.write("judgment", {"verdict": opinion, "reason": f"A person said: {opinion}.", "trajectory_id": run.trajectory_id,
+            logger.write("judgment", {"verdict": opinion, "reason": f"{PERSON_SAID}{opinion}.", "trajectory_id": run.trajectory_id,
                                       **counted(used, right)})
     return run, credited if OPINIONS[opinion] is not None else [], promoted

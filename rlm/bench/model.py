@@ -18,7 +18,7 @@ from typing import Literal
 
 from tqdm import tqdm
 
-from ..agent.learning.judge import is_abstention
+from ..agent.learning.judge import answer_fault, is_abstention
 from ..agent.learning.pipeline import context_for, page_filled_in, retrieve_for
 from ..agent.loop.budget import RunLimits
 from ..agent.loop.loop import rlm_run
@@ -164,8 +164,9 @@ def _ask(question: Question, arm: str, memory: ArmMemory, context: OntologyConte
     "Put one question in one arm and mark the answer. Raises `ModelError` when the model never replied."
     page, begun = memory.page(question, context, names), time.monotonic()
     done = rlm_run(question.text, model, tools=context.tools, context=context_for(context, page.text), limits=LIMITS)
+    fault = answer_fault(question.text, named_in(question.text, context), context, done)  # as a run of the agent refuses it
     value = done.answer if done.value is None else done.value
-    grade = verify(Attempt(done.answer, value, is_abstention(done.answer), done.converged), question.answer, names)
+    grade = verify(Attempt(done.answer, value, bool(fault) or is_abstention(done.answer), done.converged), question.answer, names)
     return ModelAnswer(question.id, arm, question.ontology, question.template, question.language, question.text,
                        grade.outcome if done.converged else "refused", done.answer[:300], done.stopped, done.iterations,
                        done.usage.prompt_tokens, done.usage.cached_tokens, done.usage.completion_tokens,

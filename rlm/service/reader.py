@@ -9,6 +9,7 @@ __all__ = ['MemoryReader']
 import hashlib
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections import Counter
 from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
@@ -17,7 +18,7 @@ from ..core.clock import in_zone, parse_time
 from ..core.errors import InvalidInput, NotFound
 from ..core.text import clip
 from ..store.filters import Filters
-from ..store.records import Edge, MemoryRecord
+from ..store.records import STATUSES, Edge, MemoryRecord
 from ..companion.pair_judge import ENDED
 from .memory_context import MemoryContext
 from .results import History, MemoryPage
@@ -169,7 +170,8 @@ class MemoryReader:
 
     def stats(self) -> dict[str, Any]:
         """Return counts by kind, status and category, sizes and dates; where memories are found by meaning, `without_vector` too, those
-        that have none yet. They are counted anew only after an event."""
+        that have none yet; where there are strategies, `learned_strategies`, by the ontology that they are for. They are counted anew only
+        after an event."""
         if self.storage.in_transaction:  # its events may be taken back
             return self._count()
         position = self.storage.position()
@@ -180,4 +182,11 @@ class MemoryReader:
     def _count(self) -> dict[str, Any]:
         vectors = self.storage.vectors
         more = {} if vectors.model() is None else {"without_vector": vectors.lacking(self.namespace)}
-        return self.storage.memories.statistics(self.namespace) | more
+        found = self.storage.memories.statistics(self.namespace) | more
+        return found | {"learned_strategies": self._learned()} if found["by_kind"].get("strategy") else found
+
+    def _learned(self) -> dict[str, int]:
+        "How many strategies were learned here, by the ontology that they are for."
+        every = self.storage.find(self.namespace, Filters(kind="strategy", status=STATUSES), 1_000_000)
+        learned = Counter(str(r.scope.get("ontology") or "any ontology") for r in every if r.provenance.get("source") == "extracted")
+        return dict(sorted(learned.items()))

@@ -17,7 +17,7 @@ from rlm.service.advice import MemoryAdvisor
 pytest.importorskip("pydantic_monty")
 pytestmark = pytest.mark.usefixtures("bare")
 
-LOOK = "By [{}].\n```repl\nhierarchy('prov:Agent')\nFINAL('Person')\n```"
+LOOK = "By [{}].\n```repl\nhierarchy('prov:Agent')\nFINAL('Person, Organization, SoftwareAgent')\n```"
 VERDICT = '{{"success": "{}", "reason": "By its definition.", "confidence": "medium", "missing": []}}'
 QUESTION = "Which classes are below Agent?"
 

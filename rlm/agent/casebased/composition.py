@@ -214,7 +214,7 @@ def compose(names: QuestionEntities,  # terms that the question names
         iri = marks[subject[1] or subject[2]].terms[0].iri
         return _CODE.format(arguments="kind='term', deprecated=True") + f"FINAL({iri!r} in [i[\"iri\"] for i in items])"
     for plain in (_header, _does, _required, _counted, _connected, _applies, _bears, _both, _nested, _two_terms, _two_facts, _values, _unit,
-                  _is_a, _all_below, _listed):
+                  _is_a, _every_level, _listed):
         if (code := plain(names, text, marks)):
             return code
     found = _read_term_set(text, marks)
@@ -594,18 +594,27 @@ def _counted_things(term: str, english: bool) -> str:
     return _COUNT_CODE.format(term=term, none="no individuals; subclasses: …" if english else "개체는 없습니다. 하위 클래스: …")
 
 
-_ALL_BELOW = re.compile(r"(?:find|list|show|show me|give me|name|(?:what|which) are) (?:all|every) (?:of )?(?:the )?sub-?propert(?:y|ies) "
-                        r"of (?:the property )?(\{p\d\}) ?[?.]?"
-                        r"|(?P<count>how many) sub-?properties does (\{p\d\}) have (?:in total|altogether|in all) ?\??"
-                        r"|(\{p\d\}) ?의 ?(?:모든|전체) ?하위 ?속성(?:은|을|는|이)? ?(?P<korean>(?:모두 |전부 )?몇 ?개\S*)?"
-                        r"(?:(?:모두 |전부 )?(?:뭐|무엇|찾아|알려|보여)\S*)? ?[?.]?")
+_EVERY_LEVEL = re.compile(r"(?:(?:find|list|show|show me|give me|name|(?:what|which) are) )?(?:all|every) (?:of )?(?:the )?(sub|super)[- ]?"
+                          r"propert(?:y|ies) of (?:the property )?(\{p\d\}) ?[?.]?"
+                          r"|(?P<count>how many) (sub|super)[- ]?properties does (\{p\d\}) have (?:in total|altogether|in all) ?\??"
+                          r"|(\{p\d\}) ?의 ?(?:모든|전체) ?([하상]위) ?(?:속성|프로퍼티)(?:은|을|는|이)? ?"
+                          r"(?P<korean>(?:모두 |전부 )?몇 ?개\S*)?"
+                          r"(?:(?:모두 |전부 )?(?:뭐|무엇|찾아|알려|보여)\S*)? ?[?.]?")
+_EVERY_LEVEL_CODE = """items, more = [], True
+while more:
+    view = hierarchy({term!r}, direction={way!r}, offset=len(items))
+    items += view["items"]
+    more = view["truncated"] and len(view["items"]) > 0
+"""
 
 
-def _all_below(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
-    "Code for all properties below one, at any depth, or for their number."
-    if not (m := _ALL_BELOW.fullmatch(text)):
+def _every_level(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
+    "Code for all properties below or above one, at any depth, or for their number."
+    if not (m := _EVERY_LEVEL.fullmatch(text)):
         return ""
-    code = _CODE.format(arguments=f"kind='term', below={_iri(marks, next(g for g in m.groups() if g and g.startswith('{')))!r}")
+    groups = [g for g in m.groups() if g]
+    way = "up" if {"super", "상위"} & {*groups} else "down"
+    code = _EVERY_LEVEL_CODE.format(term=_iri(marks, next(g for g in groups if g.startswith("{"))), way=way)
     return code + ("FINAL(len(items))\n" if m["count"] or m["korean"] else "FINAL([i[\"iri\"] for i in items])\n")
 
 
@@ -682,8 +691,23 @@ elif "open" not in view or any(relate(k, {b!r})["disjoint"] for k in kinds):
 """
 
 
+_IS_DIRECT = re.compile(r"(?:is|are) (?:(?:an?|the) )?(\{[cp]\d+\}) (?:an? |the )?(?:direct|immediate) (?:kind|type|sub-?class|"
+                        r"sub-?propert(?:y|ies)|sub-?type|child)(?:es|s)? of (?:(?:an?|the) )?(\{[cp]\d+\})" + _ISA_END +
+                        r"|(\{[cp]\d+\}) ?(?:은|는|이|가|도)? ?(\{[cp]\d+\}) ?(?:의|에)? ?(?:직접(?:적인)?|직속|바로 아래의?) ?(?:하위 ?)?"
+                        r"(?:클래스|속성|종류)(?:이야|야|인가요?|이에요|예요|입니까|인지|이죠|죠|인가|이니|니)(?: ?맞\S*)?\??")
+_IS_DIRECT_CODE = """up = hierarchy({a!r}, direction="up", depth=1)
+if {b!r} in [i["iri"] for i in up["items"]]:
+    FINAL(True)
+elif not up["truncated"] and not [f for f in describe_entity({b!r}, fact="equivalent class")["items"] if " " in f["value"]]:
+    FINAL(False)
+"""
+
+
 def _is_a(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
-    "Code for whether a class is below another, or an individual belongs to it."
+    "Code for whether a class is below another, directly where that is asked, or an individual belongs to it."
+    if (m := _IS_DIRECT.fullmatch(text)) is not None:
+        a, b = (m[1], m[2]) if m[1] else (m[3], m[4])
+        return _IS_DIRECT_CODE.format(a=_iri(marks, a), b=_iri(marks, b)) if a[1] == b[1] else ""
     if not (m := _IS_A.fullmatch(text)):
         return ""
     a, b = (m[1], m[2]) if m[1] else (m[3], m[4])

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..memory.linking import Link, Mention, TermCandidate, begins_asking, link, mentions_in, misspelt, unlinked
+from ..memory.linking import Link, Mention, TermCandidate, asking_spans, begins_asking, link, mentions_in, misspelt, unlinked
 from ..memory.questions import FILLERS, match_intents, normalize_question
 from ..memory.retrieval import TAKES
 from ..memory.strategy import procedure_of, slots_in
@@ -171,7 +171,7 @@ def link_entities(question: str,    # words of the question
                 ) -> QuestionEntities:
     "Link the mentions of a question to the terms that a look-up has found."
     mentions = mentions_in(question)
-    asking = [span for spans in match_intents(question).values() for span in spans]
+    asking = asking_spans(question)
     links = link(mentions, _read_found(observation, mentions), asking, question)
     named = [k for k in links if not (k.terms[0].kind == "ontology" and {k.mention.text.lower(), k.terms[0].text.lower()} & own)]
     links = named or links  # *in SSN* names where, not what

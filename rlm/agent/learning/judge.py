@@ -6,7 +6,7 @@
 __all__ = ['ARTIFACT_LIMIT', 'FORMS', 'SCHEMA', 'ASKED', 'Route', 'LEAST_TELLING', 'is_abstention', 'read_numbers', 'match_form',
            'normalised_name', 'answer_parts', 'same_term', 'read_refusal', 'has_other_form',
            'extract_trajectory_artifact', 'Expectation', 'read_expectation', 'verify', 'read_judgment',
-           'judge_trajectory', 'explore']
+           'judge_trajectory', 'answer_fault', 'explore']
 
 # %% ../../../nbs/80_learning/13_judge.ipynb #e7073f75
 import json
@@ -372,11 +372,8 @@ def _one_term(named: LinkedTerm) -> str | None:
     return named.iris[0] if len(named.iris) == 1 else exact[0] if len(exact) == 1 else None
 
 
-def second_route(question: str,                 # words of the question
-                 named: Sequence[LinkedTerm],   # terms that it names
-                 context: OntologyContext,      # ontology that it is about
-                 ) -> Expectation | None:       # None where no second route exists
-    "Find the answer of a question about one relation of one term from the triples, without the agent's tools."
+def _asked_relation(question: str, named: Sequence[LinkedTerm]) -> tuple[str, str, frozenset[str], bool] | None:
+    "Return relation, term, intents, and whether a number is asked for; None unless a question asks for one relation of one term."
     asked = analyze_question(question, [n.mention.text for n in named])
     intents = {f[2:] for f in asked.features if f.startswith("k ")} - {"truth", "number", "open"}
     relations = {_SAME.get(i, i) for i in intents.difference(_NAMELESS)}
@@ -387,15 +384,27 @@ def second_route(question: str,                 # words of the question
     if len(named) != 1 or (iri := _one_term(named[0])) is None or len(relations) != 1 or unclear:
         return None
     [relation] = relations
-    if relation == "define" and asked.form != "number":
+    return relation, iri, frozenset(intents), asked.form == "number" or "count" in intents
+
+
+def second_route(question: str,                 # words of the question
+                 named: Sequence[LinkedTerm],   # terms that it names
+                 context: OntologyContext,      # ontology that it is about
+                 ) -> Expectation | None:       # None where no second route exists
+    "Find the answer of a question about one relation of one term from the triples, without the agent's tools."
+    if (asked := _asked_relation(question, named)) is None:
+        return None
+    relation, iri, intents, counts = asked
+    if relation == "define" and not counts:
         told = context.ontology.labels.definitions(iri)
         return Expectation("text", told[0].text) if told else None
-    if relation not in _ROUTES:
-        return None
-    found = _ROUTES[relation](context.ontology.graph, iri, "direct" in intents)
-    if asked.form == "number" or "count" in intents:
-        return Expectation("number", len(found)) if found else None
-    return Expectation("terms", [context.ontology.curie(t) for t in found]) if found else None
+    found = _ROUTES[relation](context.ontology.graph, iri, "direct" in intents) if relation in _ROUTES else []
+    return _expected_of([context.ontology.curie(t) for t in found], counts) if found else None
+
+
+def _expected_of(terms: Sequence[str], counts: bool) -> Expectation:
+    "Terms as an answer, or their number."
+    return Expectation("number", len(terms)) if counts else Expectation("terms", list(terms))
 
 
 def check_by_second_route(question: str,                # words of the question
@@ -409,6 +418,82 @@ def check_by_second_route(question: str,                # words of the question
     if verify(trajectory, expected).success:
         return Judgment(True, "A second route over the bare triples comes to the same answer.", "medium")
     return Judgment(None, "A second route over the bare triples comes to another answer.")
+
+# %% ../../../nbs/80_learning/13_judge.ipynb #35e76961
+_SURE = ("sub", "super", "domain", "range", "inverse")  # relations whose second route finds all that a tool finds
+_CLASSES = frozenset(("subclass", "superclass", "disjoint", "sibling"))  # intents that, with *class*, are answered with classes
+_FAULTS = {  # reason → in English, in Korean; the answer, and what was found instead
+    "page": ("the run ended with a page of a tool, which is no answer.", "실행이 도구의 출력으로 끝났고, 그것은 답이 아닙니다."),
+    "nothing": ("the run found nothing, perhaps because it looked for something else.",
+                "실행이 아무것도 찾지 못했습니다. 다른 것을 찾았을 수 있습니다."),
+    "form": ("the run found {0}, which is neither yes nor no.", "실행이 찾은 {0}은(는) 예도 아니요도 아닙니다."),
+    "kind": ("the run found {0}, which is not what was asked for.", "실행이 찾은 {0}은(는) 질문이 찾는 종류가 아닙니다."),
+    "other": ("the run found {0}, but the file says {1}.", "실행은 {0}을(를) 찾았지만, 파일에는 {1}(이)라고 되어 있습니다.")}
+
+
+def _readings(asked: tuple[str, str, frozenset[str], bool], context: OntologyContext) -> list[Expectation]:
+    "Answers that a question for one relation of one term may have: with definitions or without, one level or all where it does not say."
+    relation, iri, intents, counts = asked
+    depths = [True] if "direct" in intents else [False] if "deep" in intents else [False, True]
+    found = [_ROUTES[relation](context.ontology.graph, iri, direct) for direct in depths]
+    if relation in ("sub", "super"):
+        hierarchy = context.index.hierarchies.of(iri)[1]
+        levels = hierarchy.descendants(iri) if relation == "sub" else hierarchy.ancestors(iri)
+        found += [[t for t, depth in levels.items() if depth == 1 or not direct] for direct in depths]
+    return [_expected_of([context.ontology.curie(t) for t in terms], counts) for terms in found]
+
+
+def _agrees(trajectory: Trajectory, reading: Expectation, context: OntologyContext) -> bool:
+    "Tell whether an answer is what was expected; a sentence agrees where it names every term."
+    if verify(trajectory, reading).success:
+        return True
+    o, told = context.ontology, normalise(trajectory.answer)
+    if reading.form != "terms" or not reading.value or not any(len(str(part).split()) > 2 for part in answer_parts(trajectory)):
+        return False
+    names = [{normalise(name) for name in (t, local_name(t), o.label(o.prefixes.expand(t) or t))} for t in reading.value]
+    return all(any(name in told for name in some) for some in names)
+
+
+def _names_class(trajectory: Trajectory, context: OntologyContext) -> bool:
+    "Tell whether an answer names a class or a concept of the ontology."
+    o = context.ontology
+    said = [name for part in map(str, answer_parts(trajectory)) for name in (part.strip(" .\"'`"), *_TERM.findall(part))]
+    terms = {i for name in said for i in (o.prefixes.expand(name), *o.resolver.by_name.get(normalise(name), ())) if i in o.graph}
+    return any(kind in ("class", "concept") for i in terms if i is not None for kind in o.kinds.of(i))
+
+
+def answer_fault(question: str,                # words of the question
+                 named: Sequence[LinkedTerm],  # terms that it names
+                 context: OntologyContext,     # ontology that it is about
+                 trajectory: Trajectory,       # a run of a model that reads
+                 ) -> str:                     # empty where nothing speaks against the answer
+    "Say, in the language of the question, why an answer can't be right; nothing is asked of a model."
+    if not trajectory.converged or is_abstention(trajectory.answer):
+        return ""
+    asked, told = _asked_relation(question, named), bounded(trajectory.answer, 200)
+    readings = _readings(asked, context) if asked is not None and asked[0] in _SURE else []
+    form = analyze_question(question, [n.mention.text for n in named])
+    intents = {f[2:] for f in form.notions if f.startswith("k ")}
+    classes = "class" in intents and bool(intents & _CLASSES) and "count" not in intents and form.form not in ("truth", "number")
+    why, file = "", ""
+    if isinstance(trajectory.value, dict) and {"items", "total"} <= trajectory.value.keys():
+        why = "page"
+    elif form.form == "truth" and (trajectory.answer == "none" or has_other_form(trajectory, "truth")):
+        why = "form"
+    elif trajectory.answer in ("none", "") and not any(r.value == [] for r in readings):
+        why = "nothing"
+    elif readings and any(r.value for r in readings) and not any(_agrees(trajectory, r, context) for r in readings):
+        first = next(r.value for r in readings if r.value)
+        why, file = "other", bounded(", ".join(first) if isinstance(first, list) else str(first), 200)
+    elif classes and read_refusal(trajectory) is False and not _names_class(trajectory, context):
+        why = "kind"
+    elif asked is not None and asked[0] == "define" and read_refusal(trajectory) and (route := second_route(question, named, context)):
+        why, file = "other", bounded(str(route.value), 200)
+    if not why:
+        return ""
+    korean = bool(re.search("[가-힣]", question))
+    return ("I do not know: ", "모르겠습니다: ")[korean] + _FAULTS[why][korean].format(told.rstrip("."), file.rstrip("."))
+
 
 # %% ../../../nbs/80_learning/13_judge.ipynb #0e42c080
 _LISTED = ("hierarchy({t!r})", "hierarchy({t!r}, depth=1)", "hierarchy({t!r}, direction='up')", "hierarchy({t!r}, direction='up', depth=1)",

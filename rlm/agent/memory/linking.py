@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['META', 'FORMS', 'LONGEST', 'Links', 'Mention', 'singular', 'bare', 'mentions_in', 'asks', 'begins_asking', 'misspelt',
-           'TermCandidate', 'Link', 'link', 'unlinked', 'LinkedTerm', 'named_in']
+           'TermCandidate', 'Link', 'asking_spans', 'link', 'unlinked', 'LinkedTerm', 'named_in']
 
 # %% ../../../nbs/80_learning/04_linking.ipynb #54ecf518
 import re
@@ -208,6 +208,14 @@ def _is_wording(name: str) -> bool:
     return name.startswith(META) or re.split(r"[:/#]", name)[-1] in _STRUCTURAL
 
 
+def asking_spans(question: str,  # words of the question
+                 ) -> list[tuple[int, int]]:  # pairs of start and end
+    "Return the places of the words that say what is asked for, each to the end of its word: *subclasses*, though *subclass* says it."
+    def word_end(at: int) -> int:
+        return at + len(question[at:]) - len(question[at:].lstrip("abcdefghijklmnopqrstuvwxyz"))
+    return [(start, word_end(end)) for spans in match_intents(question).values() for start, end in spans]
+
+
 def _used_as_name(mention: Mention, question: str) -> bool:
     "Tell whether a word of asking is a name here: *a root*, *synonyms of root*, *root의*, but not *the root* or *root classes*."
     if not question or singular(mention.text.lower()) in _GENERIC or " " in mention.text:
@@ -276,7 +284,7 @@ def named_in(task: str,                # a question
              context: OntologyContext,  # ontology whose terms it may name
              ) -> list[LinkedTerm]:         # in the order of the question
     "Return the terms that a question names."
-    ontology, asking = context.ontology, [span for spans in match_intents(task).values() for span in spans]
+    ontology, asking = context.ontology, asking_spans(task)
     found: list[LinkedTerm] = []
     for m in sorted(mentions_in(task), key=lambda m: (m.form == "words", m.start - m.end)):
         if any(f.mention.start < m.end and m.start < f.mention.end for f in found):

@@ -449,10 +449,12 @@ def export_pack(backend: StrategyStore,        # store that has them
                 pack: str,                     # the name of the pack: prov_v2
                 ontology: str | None = None,   # ontology of the pack; None: universal
                 gate: PromotionPolicy = GATE,             # the promotion gate
+                learned: bool = False,         # what was learned here alone; without an ontology, for whatever ontology
                 ) -> Export:
     "Return the strategies of a store that may be in a pack. Writes nothing."
-    why = {i.memory_id: refusal(i, ontology, gate) for i in backend.items()}
-    passed = tuple(i for i in backend.items() if not why[i.memory_id])
+    items = [i for i in backend.items() if not (learned and is_shipped(i))]
+    why = {i.memory_id: refusal(i, i.ontology if learned and ontology is None else ontology, gate) for i in items}
+    passed = tuple(i for i in items if not why[i.memory_id])
     return Export(pack, passed, {i: reason for i, reason in why.items() if reason})
 
 

@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['Floats', 'WEIGHT', 'UNKNOWN', 'RIDGE', 'MOST_LEARNED', 'ELSEWHERE', 'STRONG', 'SEEN_FORMS', 'UNMET', 'TAKES',
-           'FUSION_WEIGHTS', 'STRANGE_FLOORS', 'FLOOR', 'ONLY_READ', 'UNPROVEN_WEIGHT', 'PER_EXPERIENCE', 'BUDGET',
-           'ASSESS', 'ASKED_BEFORE', 'ridge', 'nearest', 'ExampleIndex', 'slot_types_compatible', 'fuse', 'select',
-           'StrategyRetriever', 'show_item', 'StrategyPage', 'render_strategies', 'format_memories_for_injection',
-           'recipe_names', 'recipes_for']
+           'FUSION_WEIGHTS', 'STRANGE_FLOORS', 'FLOOR', 'ONLY_READ', 'UNPROVEN_WEIGHT', 'PER_EXPERIENCE', 'Judged',
+           'NOT_JUDGED', 'BUDGET', 'ASSESS', 'ASKED_BEFORE', 'ridge', 'nearest', 'ExampleIndex',
+           'slot_types_compatible', 'fuse', 'select', 'StrategyRetriever', 'show_item', 'StrategyPage',
+           'render_strategies', 'format_memories_for_injection', 'recipe_names', 'recipes_for']
 
 # %% ../../../nbs/80_learning/05_retrieval.ipynb #b578fc51
 import hashlib
@@ -19,6 +19,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -114,6 +115,17 @@ synonym replaced version authors license modified imports differ union language 
 STRONG = frozenset(f"k {name}" for name in _STRONG.split())  # intents that a strategy answers only where one of its examples has them
 SEEN_FORMS = 5  # examples from which on a form that none of them has counts as not answered
 UNMET = 0.6  # share that an intent counts which no example of the strategy has, such as class, of which many questions speak
+_WALK = re.compile(r"\bhierarchy\(((?:[^()]|\([^()]*\))*)\)")
+
+
+def _levels_of(item: Strategy) -> str:
+    "The intent that a procedure of one walk through a hierarchy serves: one level only, or all; empty for any other procedure."
+    walks = _WALK.findall(item.procedure)
+    if not walks and '["is_a"]' in item.procedure:
+        return "k deep"  # what `relate` tells
+    return "" if len(walks) != 1 else "k direct" if "depth=1" in walks[0] else "" if "depth=" in walks[0] else "k deep"
+
+
 # What no verifier confirmed is held to more: it answers only a question with just the intents of one of its examples.
 
 
@@ -159,6 +171,7 @@ class ExampleIndex:
                       for i, item in zip(self.ids, items, strict=True) if item.provenance.get("confidence") == "medium"}
         self.vocabulary = frozenset(t for texts in (*self.words.values(), *([t for x in some for w in read(x).words for t in w]
                                                                            for some in told.values())) for t in texts)
+        self.levels = {i.memory_id: _levels_of(i) for i in items}
         self.guards = {i: {g for text in texts for g in read(text).guards} for i, texts in told.items()}
         learns = 0 < len(pairs) <= MOST_LEARNED
         solved = weights is not None and weights.shape == (len(pairs), len(self.ids))
@@ -176,6 +189,9 @@ class ExampleIndex:
             return 0.0  # it has not just the intents of an example
         if (asked.notions & STRONG) - intents:
             return 0.0
+        depth = asked.notions & {"k direct", "k deep"}
+        if len(depth) == 1 and self.levels[memory_id] not in ("", *depth):
+            return 0.0  # all subclasses are asked for, and it lists one level; or the other way round
         heard = [sum(1 if t in own else ELSEWHERE * (t in self.vocabulary) for t in word) / len(word) for word in asked.words if word]
         heard += [1.0 if f in intents else UNMET for f in asked.notions if f.startswith("k")]
         return sum(heard) / len(heard) if heard else 1.0
@@ -321,10 +337,16 @@ def fuse(parts: Mapping[str, Mapping[str, float]],  # component → strategy →
     return {i: known(i) * sum(FUSION_WEIGHTS[name] * scores.get(i, 0.0) for name, scores in parts.items()) / total for i in ids}
 
 # %% ../../../nbs/80_learning/05_retrieval.ipynb #6641dca5
-def _reliability(item: Strategy) -> float:
-    "Return the factor of a strategy's score: 1 unless it is hot, then less, and less again for each failure."
-    won, lost = item.success_count, item.failure_count
-    return UNPROVEN_WEIGHT * (won + 2) / (won + lost + 2) if item.status == "hot" else 1.0
+Judged = Mapping[str, tuple[int, int]]  # strategy → how often people judged right, and wrong, what it led to about an ontology
+NOT_JUDGED: Judged = MappingProxyType({})
+
+
+def _reliability(item: Strategy, judged: Judged) -> float:
+    """Return the factor of a strategy's score: less than 1 while it is hot, and less again for each failure; once it is trusted, 1, and
+    less where people judged it wrong about the ontology that is asked."""
+    hot = item.status == "hot"
+    won, lost = (item.success_count, item.failure_count) if hot else judged.get(item.memory_id, (0, 0))
+    return (UNPROVEN_WEIGHT if hot else 1.0) * (won + 2) / (won + lost + 2)
 
 # %% ../../../nbs/80_learning/05_retrieval.ipynb #92854ab2
 def select(items: Mapping[str, Strategy],  # candidates by id
@@ -333,9 +355,10 @@ def select(items: Mapping[str, Strategy],  # candidates by id
            ontology: str | None = None,      # name of the ontology; strategies for others are left out
            floor: float = FLOOR,             # least score
            kinds: Sequence[Collection[str]] = (),  # for each term that the question names, the kinds it is of
+           judged: Judged = NOT_JUDGED,    # judgments of people about this ontology
            ) -> list[tuple[Strategy, float]]:
     "Return the best `k` experiences, at most three strategies of each, then the best warning; ties by id, those for this ontology first."
-    fit = [(item, scores[i] * _reliability(item)) for i, item in items.items()
+    fit = [(item, scores[i] * _reliability(item, judged)) for i, item in items.items()
            if i in scores and not item.flagged and applies(item, ontology) and slot_types_compatible(item, kinds)]
     ranked = sorted(((item, score) for item, score in fit if score >= floor),
                     key=lambda f: (-round(f[1], 9), f[0].ontology is None, f[0].memory_id))
@@ -381,6 +404,7 @@ class StrategyRetriever:
                  ontology: str | None = None,  # its name: strategies for other ontologies are left out
                  mentions: Iterable[str] = (),  # known names in the question
                  kinds: Sequence[Collection[str]] = (),  # for each term that it names: class, object property …
+                 judged: Judged = NOT_JUDGED,  # judgments of people about this ontology
                  ) -> list[tuple[Strategy, float]]:
         """Return the strategies that fit a question, best first, with scores in [0, 1]; none when nothing reaches the floor. Where
         a word that no way of asking has narrows the question, they are to be read, not followed: their scores are at most `ONLY_READ`."""
@@ -393,7 +417,7 @@ class StrategyRetriever:
             parts = {**parts, "words": dict(told)}
         scores = self._examples.answering(asked, fuse(parts, lambda i: self._examples.coverage(asked, i)))
         floor = (FLOOR, *STRANGE_FLOORS)[2 if not any(f[0] == "k" for f in asked.notions) else min(2, self._examples.strange(asked.words))]
-        found = select(self._known, scores, k, ontology, floor, kinds)
+        found = select(self._known, scores, k, ontology, floor, kinds, judged)
         narrowed = self._examples.strange(qualifiers(asked.masked))
         return [(item, min(score, ONLY_READ) if narrowed else score) for item, score in found]
 

@@ -18,7 +18,7 @@ import threading
 from pathlib import Path
 
 from .retrieval import ExampleCache, StrategyRetriever
-from .strategy import MOST_EXAMPLES, SOURCES, Judgment, Retrieved, StoredRun, Strategy, StrategyStore
+from .strategy import MOST_EXAMPLES, PERSON_SAID, SOURCES, Judgment, Retrieved, StoredRun, Strategy, StrategyStore
 from .strategy import from_record, redact_run, redact_strategy, to_record
 from ...core.clock import Clock, SystemClock, from_iso, to_iso
 from ...core.errors import InvalidInput, NotFound, StoreError
@@ -53,6 +53,16 @@ def _judgment_row(trajectory_id: str, j: Judgment) -> dict[str, Any]:
             "confidence": j.confidence, "missing_json": dump_json(list(j.missing))}
 
 
+def _judgments(runs: Iterable[tuple[Mapping[str, Any], bool | None]]) -> dict[str, tuple[int, int]]:
+    "How often each strategy led to an answer that people judged right, and wrong."
+    found: dict[str, tuple[int, int]] = {}
+    for artifact, right in runs:
+        for id in artifact.get("strategies", ()):
+            won, lost = found.get(id, (0, 0))
+            found[id] = won + (right is True), lost + (right is False)
+    return found
+
+
 def _stored_run(t: Mapping[str, Any]) -> StoredRun:
     "Return the stored run of a row."
     judged = None if t["reason"] is None else Judgment(
@@ -83,7 +93,9 @@ class SQLiteStrategyStore:
             if (position := self.store.position()) != self._position:
                 self._retriever.refresh(map(from_record, self.store.find(self.namespace, Filters(kind="strategy"), EVERY)))
                 self._position = position
-            return self._retriever.retrieve(task, k, self._words, ontology=ontology, mentions=mentions, kinds=kinds)
+            rows = self.store.runs.judged(self.namespace, ontology, PERSON_SAID) if ontology else []
+            told = _judgments((json.loads(artifact), bool(right)) for artifact, right in rows)
+            return self._retriever.retrieve(task, k, self._words, ontology=ontology, mentions=mentions, kinds=kinds, judged=told)
 
     def _words(self, terms: list[str]) -> dict[str, float]:
         "Return BM25 scores of the full-text index divided by `ceiling`, in [0, 1]."
@@ -318,7 +330,9 @@ class JSONStrategyStore:
                  mentions: Iterable[str] = (), kinds: Sequence[Collection[str]] = ()) -> list[tuple[Strategy, float]]:
         "Return the strategies that fit a question, best first, with scores in [0, 1]; none when nothing reaches the floor."
         self._retriever.refresh(i for i in self.items() if i.status in ("hot", "ltm"))
-        return self._retriever.retrieve(task, k, self._words, ontology=ontology, mentions=mentions, kinds=kinds)
+        people = [(r.artifact, r.judgment.success) for r in self._runs if ontology and r.ontology_name == ontology and r.judgment
+                  and r.judgment.success is not None and r.judgment.reason.startswith(PERSON_SAID)]
+        return self._retriever.retrieve(task, k, self._words, ontology=ontology, mentions=mentions, kinds=kinds, judged=_judgments(people))
 
     def _words(self, terms: list[str]) -> dict[str, float] | None:
         "Return BM25 scores divided by the best; None where rank-bm25 is not installed."

@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['SLOTS', 'SLOT_KINDS', 'Source', 'SOURCES', 'TITLE_LIMIT', 'DESCRIPTION_LIMIT', 'CONTENT_LIMIT', 'EXAMPLE_LIMIT',
-           'MOST_EXAMPLES', 'QUESTION_LIMIT', 'MOST_ASIDE', 'SCOPE_KEYS', 'Confidence', 'Retrieved', 'Rows', 'ASKED',
-           'slots_in', 'procedure_of', 'fill_slots', 'Strategy', 'read_scope', 'make_item', 'to_record', 'texts_in',
-           'safe_value', 'redact_strategy', 'from_record', 'Judgment', 'StoredRun', 'redact_run', 'StrategyStore',
-           'shortens', 'misleads', 'teaches', 'memory_report', 'report_text']
+           'MOST_EXAMPLES', 'QUESTION_LIMIT', 'MOST_ASIDE', 'SCOPE_KEYS', 'Confidence', 'PERSON_SAID', 'Retrieved',
+           'Rows', 'ASKED', 'slots_in', 'procedure_of', 'fill_slots', 'Strategy', 'read_scope', 'make_item',
+           'to_record', 'texts_in', 'safe_value', 'redact_strategy', 'from_record', 'Judgment', 'StoredRun',
+           'redact_run', 'StrategyStore', 'shortens', 'misleads', 'teaches', 'memory_report', 'report_text']
 
 # %% ../../../nbs/80_learning/01_strategy.ipynb #1f5758b4
 import re
@@ -281,6 +281,9 @@ def from_record(record: MemoryRecord,  # record of kind strategy
 
 # %% ../../../nbs/80_learning/01_strategy.ipynb #92ee7d94
 Confidence = Literal["high", "medium", "low"]
+
+
+PERSON_SAID = "A person said: "  # what the reason of a person's judgment begins with
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,20 +232,39 @@ class NamespaceTree:
         return None
 
 # %% ../../../nbs/60_ontology/03_graph.ipynb #ea14af58
+_PLAIN = """resource resources ontology ontologies vocab vocabulary vocabularies ns terms term id ids owl rdf xml ttl core
+schema data page pages html index def www item items"""
+_SAYS_NOTHING = frozenset(_PLAIN.split())  # parts of an address that name no vocabulary
+
+
+def _prefix_from(namespace: str) -> str:
+    "Make a prefix of the last part of a namespace that names something: `faldo` of http://biohackathon.org/resource/faldo#."
+    host, _, path = re.sub(r"^\w+:/*", "", namespace).partition("/")
+    parts = [*reversed(re.split(r"[/#:?=&]+", path)), *reversed(host.split(":")[0].split(".")[:-1])]
+    named = (re.sub(r"\W", "", part.rpartition(".")[0] or part) for part in parts)
+    return next((p.lower() for p in named if re.fullmatch(r"[A-Za-z]\w{1,19}", p) and p.lower() not in _SAYS_NOTHING), "")
+
+
 def _choose_prefixes(used: Mapping[str, int], given: Mapping[str, str], name: str) -> dict[str, str]:
-    "Choose a prefix for every namespace in use: the file's, the usual one, the ontology's name, or a made-up one where it pays."
+    """Choose a prefix for every namespace in use: the file's, the usual one, the ontology's name, the file's made-up one,
+    or, where it pays, a part of the namespace."""
     chosen = {n: p for p, n in reversed(list(given.items())) if p and not _MADE_UP.fullmatch(p)}
+    bound = {n: p for p, n in reversed(list(given.items())) if p}
     top = max(sorted(used), key=lambda n: (n not in USUAL, used[n]), default="")
-    taken, numbers, known = set(chosen.values()), count(1), NamespaceTree([*chosen, *used])
+    taken, numbers, known = {*chosen.values(), *given}, count(1), NamespaceTree([*chosen, *used])
+    reserved = {*USUAL.values()}
     covered = {outer for n in chosen for outer in known.outer(n)}
     for namespace, uses in sorted(used.items(), key=lambda kv: (-kv[1], kv[0])):
         if namespace in chosen or not namespace or namespace in covered:
             continue
         wanted = USUAL.get(namespace) or (re.sub(r"[^\w]", "", name) if namespace == top else "")
-        if not wanted and uses <= 2:
+        if (not wanted or wanted in taken) and namespace in bound:
+            wanted = bound[namespace]
+        elif not wanted and uses <= 2:
             continue
-        if not wanted or wanted in taken or wanted in given:
-            wanted = next(p for n in numbers if (p := f"ns{n}") not in taken)
+        elif not wanted or wanted in taken:
+            part = _prefix_from(namespace)
+            wanted = part if part and part not in taken | reserved else next(p for n in numbers if (p := f"ns{n}") not in taken)
         chosen[namespace] = wanted
         taken.add(wanted)
         covered.update(known.outer(namespace))

@@ -15,6 +15,7 @@ from .graph import DCTERMS, OBO, OWL, RDF, RDFS, Literal, TripleStore, is_iri
 from .hierarchy import Hierarchies, Hierarchy
 from .search import TermSearch
 from .vocabulary import CHARACTERISTICS, SCHEMA, ClassDefinitions, Ontology, end_predicates
+from ...core.errors import InvalidInput, NotFound
 
 # %% ../../../nbs/60_ontology/09_index.ipynb #ea8c7f76
 class Disjointness:
@@ -186,6 +187,14 @@ def _leads(usage: PropertyUsage, iri: str) -> list[tuple[str, str, str]]:
     return [(p, c, end) for c in above for p in usage.by_class["domain"].get(c, ()) for end in ends.ends(p, RDFS + "range")]
 
 # %% ../../../nbs/60_ontology/09_index.ipynb #ebf037f7
+def _term_of(ontology: Ontology, text: str) -> str:
+    "The IRI of the term that a text names; the text itself where it names none."
+    try:
+        return ontology.resolve(text)
+    except (NotFound, InvalidInput):
+        return text
+
+
 class OntologyIndex:
     "An ontology with the indexes that its tools look into, each made when it is first used."
 
@@ -214,6 +223,22 @@ class OntologyIndex:
               ) -> Iterator[TermFact]:
         "List what is said of a term, in the order of FACTS."
         return term_facts(self.ontology, self.disjointness, iri)
+
+    def replacements(self,
+                     iri: str,  # a term that is given up
+                     ) -> list[str]:
+        "List what is to be used instead of a term: IRIs, or words where the file writes words that name no term."
+        o, values = self.ontology, self.ontology.graph.objects(iri, *_LINKS["replaced by"])
+        return list(dict.fromkeys(_term_of(o, v.value) if isinstance(v, Literal) else v for v in values))
+
+    def is_deprecated(self,
+                      iri: str,  # a term
+                      ) -> bool:
+        "Tell whether a term is marked as deprecated, or says what replaces it."
+        t = self.ontology.graph
+        marked = any(isinstance(v, Literal) and v.plain in (True, 1) for v in t.objects(iri, OWL + "deprecated"))
+        types = {OWL + "DeprecatedClass", OWL + "DeprecatedProperty"} & set(self.ontology.kinds.types.get(iri, ()))
+        return marked or bool(types) or bool(t.objects(iri, *_LINKS["replaced by"]))
 
     @cached_property
     def usage(self) -> PropertyUsage:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from .graph import DC, DCTERMS, OBO, OWL, RDF, RDFS, SKOS, Literal, PrefixMap, Term, as_term, check_int, check_text, cut
+from .graph import DC, DCTERMS, OWL, RDF, RDFS, SKOS, Literal, PrefixMap, Term, as_term, check_int, check_text, cut
 from .graph import is_iri, local_name, page, shorten, split_name
 from .rdf_client import PLACEHOLDER, OntologyError, RemoteGraph
 from ...core.errors import InvalidInput, NotFound, suggest
@@ -267,18 +267,9 @@ def ask_sparql(remote: RemoteGraph,  # the graph in its process
 FEATURES = ("children", "parents", "definition", "label", "domain", "range", "inverse", "instances", "restriction",
             "replacement")  # what a term has or lacks
 _ABOVE = (RDFS + "subClassOf", RDFS + "subPropertyOf", SKOS + "broader")
-_REPLACED = (OBO + "IAO_0100001", DCTERMS + "isReplacedBy", *(n + "supersededBy" for n in SCHEMA))
 DATATYPES = {"number": ("integer", "int", "long", "short", "decimal", "double", "float", "number", "nonnegativeinteger", "positiveinteger"),
              "text": ("string", "text", "langstring", "plainliteral", "normalizedstring"), "date": ("date",),
              "time": ("datetime", "datetimestamp", "time"), "truth": ("boolean",), "year": ("gyear",), "link": ("anyuri", "url")}
-
-
-def _is_deprecated(index: OntologyIndex, iri: str) -> bool:
-    "Tell whether a term is marked as deprecated, or says what replaces it."
-    t = index.ontology.graph
-    marked = any(isinstance(v, Literal) and v.plain in (True, 1) for v in t.objects(iri, OWL + "deprecated"))
-    types = {OWL + "DeprecatedClass", OWL + "DeprecatedProperty"} & set(index.ontology.kinds.types.get(iri, ()))
-    return marked or bool(types) or bool(t.objects(iri, *_REPLACED))
 
 
 def _has_feature(index: OntologyIndex, iri: str, feature: str, asserted: bool = False) -> bool:
@@ -293,7 +284,7 @@ def _has_feature(index: OntologyIndex, iri: str, feature: str, asserted: bool = 
         "range": lambda: t.objects(iri, *end_predicates(RDFS + "range")),
         "inverse": lambda: any(f.fact == "inverse" for f in index.facts(iri)),
         "instances": lambda: any(is_iri(s) for s in t.subjects(iri, RDF + "type")),
-        "restriction": lambda: index.usage.definitions.restrictions(iri), "replacement": lambda: t.objects(iri, *_REPLACED)}
+        "restriction": lambda: index.usage.definitions.restrictions(iri), "replacement": lambda: index.replacements(iri)}
     return bool(checks[feature]())
 
 # %% ../../../nbs/60_ontology/13_query_tools.ipynb #f422167b
@@ -339,7 +330,7 @@ class TermQueryTools:
             types = self.ontology.kinds.types
             tests.append(lambda t: any(CHARACTERISTICS.get(x, "").lower() == wanted for x in types.get(t, ())))
         if deprecated is not None:
-            tests.append(lambda t: _is_deprecated(self.index, t) == bool(deprecated))
+            tests.append(lambda t: self.index.is_deprecated(t) == bool(deprecated))
         if defined:
             tests.append(lambda t: any(not is_iri(n) for n in self.ontology.graph.resources(t, OWL + "equivalentClass")))
         without = {t for name in self._names(exclude) for t in self._with_below(name)}

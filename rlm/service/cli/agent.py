@@ -109,7 +109,9 @@ def run_command(ctx: click.Context, ontology: str | None, texts: tuple[Path, ...
     if as_json:
         print_json(found.as_dict())
     else:
-        click.echo(IN_KOREAN.get(found.answer, found.answer) if re.search("[가-힣]", query or "") else found.answer)
+        click.echo(IN_KOREAN.get(found.answer, found.notes.text) if re.search("[가-힣]", query or "") else found.notes.text)
+        for note in found.notes.notes:
+            click.echo(note, err=True)
         ending = found.learned.trajectory.ending
         ending = ending.replace("answered", "refused", 1) if found.abstained else ending
         click.echo(f"{ending}, log: {found['log_path'] or 'none'}, run: {found['run_id']}", err=True)

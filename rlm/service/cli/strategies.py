@@ -1,8 +1,8 @@
 """Commands `rlm strategies import`, `export`, `candidates`, `report` and `train`; they stand under `rlm memory` too, for strategies are
 memories."""
 
+from collections import Counter
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,8 +43,8 @@ def import_command(memory: Memory, source: str, as_json: bool) -> None:
 @memory_group.command("export", epilog=example("rlm memory export mine_v1.jsonl", "rlm memory export prov_v2.jsonl --for prov --json",
                                                 "rlm memory export ours_v1.jsonl --learned"))
 @click.argument("target", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
-@click.option("--for", "ontology", help="The ontology that the pack is for. Default: for any.")
-@click.option("--learned", is_flag=True, help="Leave out what comes with rlm.")
+@click.option("--for", "ontology", help="The ontology that the pack is for. Default: any; with --learned, the one of each strategy.")
+@click.option("--learned", is_flag=True, help="Write all that was learned here, each for its ontology, and leave out what comes with rlm.")
 @with_memory(held=True)
 def export_command(memory: Memory, target: Path, ontology: str | None, learned: bool, as_json: bool) -> None:
     "Write the strategies that pass the gates to TARGET, a pack named like the file; - for standard output, and the pack mine_v1."
@@ -54,9 +54,8 @@ def export_command(memory: Memory, target: Path, ontology: str | None, learned: 
     if target.suffix in (".yaml", ".yml"):
         raise InvalidInput(f"{str(target)!r} would be a file in YAML, and a pack is JSON Lines.",
                            f"Write it to {target.stem}.jsonl; strategies to edit are written by: rlm memory candidates --out {target.name}")
-    done = export_pack(strategies_of(memory), "mine_v1" if streamed else target.stem, ontology, PromotionPolicy.of(memory.settings))
-    if learned:
-        done = replace(done, items=tuple(i for i in done.items if not is_shipped(i)))
+    pack, gate = "mine_v1" if streamed else target.stem, PromotionPolicy.of(memory.settings)
+    done = export_pack(strategies_of(memory), pack, ontology, gate, learned)
     write_export(target, done.text.split("\n")[:-1])
     if not streamed:
         mark_exported(strategies_of(memory), done)
@@ -65,6 +64,9 @@ def export_command(memory: Memory, target: Path, ontology: str | None, learned: 
     written, shipped = len(done.items), sum(map(is_shipped, done.items))
     click.echo(f"{written} strategies written to {target}, {written - shipped} learned here and {shipped} that come with rlm; "
                f"{len(done.refused)} left out.", err=streamed)
+    if learned and written:
+        each = Counter(i.ontology or "any ontology" for i in done.items)
+        click.echo("  " + ", ".join(f"{n} for {name}" for name, n in sorted(each.items())), err=streamed)
     for item in (i for i in strategies_of(memory).items() if i.memory_id in done.refused):
         click.echo(f"  {item.memory_id} {item.title}: {done.refused[item.memory_id]}", err=streamed)
 

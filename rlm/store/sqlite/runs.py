@@ -97,6 +97,19 @@ class RunTable:
                              (namespace, task, ontology))
         return (rows[0][0], rows[0][1]) if rows else None
 
+    def judged(self,
+               namespace: str,  # the partition
+               ontology: str,   # name of the ontology that was asked
+               reason: str,     # beginning of the judgment's reason, which says who judged
+               ) -> list[tuple[str, int]]:  # artifact of the trajectory, 1 for right and 0 for wrong
+        "Return how runs about an ontology were judged for a reason, in the order they were stored."
+        rows = self.db.query("SELECT t.artifact_json, j.is_success FROM judgments j "
+                             "JOIN trajectories t ON t.trajectory_id = j.trajectory_id JOIN runs r ON r.run_id = t.run_id "
+                             "WHERE r.namespace = ? AND r.ontology_name = ? "
+                             "AND substr(j.reason, 1, ?) = ? AND j.is_success IS NOT NULL ORDER BY t.rowid",
+                             (namespace, ontology, len(reason), reason))
+        return [(artifact, success) for artifact, success in rows]
+
     def has_usage(self,
                   trajectory_id: str,  # id of a trajectory
                   ) -> bool:
