@@ -17,6 +17,11 @@ def test_numbers_are_shown_with_their_labels() -> None:
     assert [t.label for t in found.terms] == ["topsoil", "subsoil", "bedrock"] and not found.notes
 
 
+def test_names_within_a_sentence_have_their_labels_too() -> None:
+    assert asked("soil", "domain and range of eats").text == "domain: obo:SOIL_0000020 (soil organism); range: none stated"
+    assert asked("prov", "What does used connect?").text == "domain: prov:Activity; range: prov:Entity"
+
+
 def test_a_name_that_says_what_the_label_says_stands_alone() -> None:
     assert asked("prov", "direct subclasses of Entity").text == "prov:Bundle, prov:Collection, prov:Plan"
 

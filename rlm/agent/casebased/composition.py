@@ -356,8 +356,17 @@ if not all(s.endswith("none stated") for s in said):
 """
 
 
+_JOINS = re.compile(r"(?:what|which (?:things|classes|terms)) (?:does|do|can) (?:the )?(?:property )?(\{p\d+\}) (?:link|connect|relate|join)"
+                    r"(?: together)? ?\??|(\{p\d+\}) (?:links|connects|relates|joins) what (?:to|with|and) what ?\??"
+                    r"|(\{p\d+\}) ?(?:은|는|이|가)? ?(?:무엇과 무엇을 |무엇을 |뭘 )?(?:연결하는|잇는|이어 ?주는) (?:것|클래스)(?:은|는|들은)?"
+                    r"(?: ?(?:뭐|무엇)\S*)? ?\??|(\{p\d+\}) ?(?:은|는|이|가) (?:무엇과 )?(?:무엇을|뭘|뭐를) (?:연결|이어)\S* ?\??")
+
+
 def _two_facts(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
     "Code for two things that a question asks of one term, such as its domain and its range."
+    if (joins := _JOINS.fullmatch(text)) is not None:
+        term = _iri(marks, next(g for g in joins.groups() if g))
+        return _EACH_TOLD_CODE.format(asked=[(fact, term, fact) for fact in ("domain", "range")])
     if not (m := _TWO_FACTS.fullmatch(text)):
         return ""
     groups = [g for g in m.groups() if g]

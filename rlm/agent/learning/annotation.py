@@ -41,6 +41,7 @@ NO_NOTES = AnswerNotes()  # there is nothing to say
 
 # %% ../../../nbs/80_learning/20_annotation.ipynb #9f048ee2
 _KOREAN = re.compile("[가-힣]")
+_SHORT_NAME = re.compile(r"(?<![\w:/#.<-])[A-Za-z][\w.-]*:\w[\w-]*(?![\w-]| ?\()")  # in a sentence, without a label behind it
 _GIVEN_UP = re.compile(r"deprecat|obsolet|retired|withdrawn|replac|supersed|instead|폐기|대체|대신|더 ?이상", re.I)
 
 
@@ -121,5 +122,7 @@ def annotate(trajectory: Trajectory,      # a run
     listed = list(value) if isinstance(value, list | tuple) else [trajectory.answer]
     whole = bool(listed) and all(isinstance(v, str) and ontology.ontology.exists(v) for v in listed)
     terms = tuple(_term(v, ontology, korean) for v in listed) if whole else ()
-    text = ", ".join(_readable(t, ontology, korean) for t in terms) if terms else trajectory.answer
+    def with_label(m: re.Match[str]) -> str:
+        return _readable(_term(m[0], ontology, korean), ontology, korean) if ontology.ontology.exists(m[0]) else m[0]
+    text = ", ".join(_readable(t, ontology, korean) for t in terms) if terms else _SHORT_NAME.sub(with_label, trajectory.answer)
     return AnswerNotes(text, terms, (*_deprecated(trajectory.task, named, ontology, korean), *_levels(trajectory, ontology, korean)))
