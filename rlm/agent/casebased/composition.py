@@ -357,9 +357,11 @@ if not all(s.endswith("none stated") for s in said):
 
 
 _JOINS = re.compile(r"(?:what|which (?:things|classes|terms)) (?:does|do|can) (?:the )?(?:property )?(\{p\d+\}) "
-                    r"(?:link|connect|relate|join)(?: together)? ?\??|(\{p\d+\}) (?:links|connects|relates|joins) what (?:to|with|and) what ?\??"
+                    r"(?:link|connect|relate|join)(?: together)? ?\??"
+                    r"|(\{p\d+\}) (?:links|connects|relates|joins) what (?:to|with|and) what ?\??"
                     r"|(\{p\d+\}) ?(?:은|는|이|가)? ?(?:무엇과 무엇을 |무엇을 |뭘 )?(?:연결하는|잇는|이어 ?주는) "
-                    r"(?:것|클래스)(?:은|는|들은)?(?: ?(?:뭐|무엇)\S*)? ?\??|(\{p\d+\}) ?(?:은|는|이|가) (?:무엇과 )?(?:무엇을|뭘|뭐를) (?:연결|이어)\S* ?\??")
+                    r"(?:것|클래스)(?:은|는|들은)?(?: ?(?:뭐|무엇)\S*)? ?\??"
+                    r"|(\{p\d+\}) ?(?:은|는|이|가) (?:무엇과 )?(?:무엇을|뭘|뭐를) (?:연결|이어)\S* ?\??")
 
 
 def _two_facts(names: QuestionEntities, text: str, marks: Mapping[str, Link]) -> str:
