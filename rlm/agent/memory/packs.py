@@ -449,7 +449,7 @@ def export_pack(backend: StrategyStore,        # store that has them
                 pack: str,                     # the name of the pack: prov_v2
                 ontology: str | None = None,   # ontology of the pack; None: universal
                 gate: PromotionPolicy = GATE,             # the promotion gate
-                learned: bool = False,         # what was learned here alone; without an ontology, for whatever ontology
+                learned: bool = False,         # strategies learned here alone; without an ontology, those for every one
                 ) -> Export:
     "Return the strategies of a store that may be in a pack. Writes nothing."
     items = [i for i in backend.items() if not (learned and is_shipped(i))]
