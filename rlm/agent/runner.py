@@ -24,7 +24,6 @@ from .learning.judge import answer_fault, check_by_second_route, explore, is_abs
 from .loop.prompt import AnswerType, context_variables, read_answer_type
 from .loop.budget import RunLimits
 from .loop.loop import RESERVED
-from .memory.linking import named_in
 from .memory.stores import JSONStrategyStore, SQLiteStrategyStore
 from .memory.packs import ensure_packs, is_shipped
 from .memory.retrieval import ExampleCache
@@ -241,7 +240,7 @@ def run(query: str,                             # the question, in any language
         if ontology:
             ensure_packs(backend, ontology.meta.name)
         done = rlm_run_with_memory(Task(query), backend, setting, ontology)
-        notes = annotate(done.trajectory, named_in(query, ontology), ontology) if ontology else AnswerNotes(done.answer)
+        notes = annotate(done.trajectory, done.named, ontology) if ontology else AnswerNotes(done.answer)
         found = RunResult(done, wanted, notes)
         if found.learned.judgment.success is not None:
             promote(backend, PromotionPolicy.of(settings))

@@ -52,6 +52,7 @@ class RunRecord:
     experience: StoredRun  # row of the store
     characters: int = 0  # characters of injected context
     rules: tuple[str, ...] = ()  # ids of the rules that it was given
+    named: tuple[LinkedTerm, ...] = ()  # terms that its question names
 
     @property
     def answer(self) -> str:
@@ -440,7 +441,7 @@ def _remember(task: Task, backend: StrategyStore | None, setting: AgentConfig, o
     if setting.advisor and (followed.rules or followed.memories):
         setting.advisor.record(followed, judgment.success, task.query)
     return RunRecord(replace(trajectory, usage=budget.usage), judgment, page.shown, tuple(learned), experience, len(page.text),
-                     advice.rules)
+                     advice.rules, tuple(named))
 
 # %% ../../../nbs/80_learning/15_pipeline.ipynb #c2794fd9
 @dataclass(frozen=True, slots=True)
