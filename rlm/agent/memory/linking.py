@@ -210,10 +210,11 @@ def _is_wording(name: str) -> bool:
 
 def asking_spans(question: str,  # words of the question
                  ) -> list[tuple[int, int]]:  # pairs of start and end
-    "Return the places of the words that say what is asked for, each to the end of its word: *subclasses*, though *subclass* says it."
+    "Return the places of the words that say what is asked for; those that begin with *sub* or *super* to their end, as in *subclasses*."
     def word_end(at: int) -> int:
         return at + len(question[at:]) - len(question[at:].lstrip("abcdefghijklmnopqrstuvwxyz"))
-    return [(start, word_end(end)) for spans in match_intents(question).values() for start, end in spans]
+    spans = [span for some in match_intents(question).values() for span in some]
+    return [(a, word_end(b) if re.match("su(?:b|per)", question[a:b], re.I) else b) for a, b in spans]
 
 
 def _used_as_name(mention: Mention, question: str) -> bool:
