@@ -29,6 +29,29 @@ MOST_CHARACTERS = 1_000  # length of the longest text that is read for facts: a 
 # %% ../../nbs/85_companion/04_fact_extraction.ipynb #fcbb4f38
 _HANGUL = LazyPattern("[가-힣]")
 _PLACED = ("residence", "employer", "occupation")  # relations of a person's place in the world
+_WITH_CODA = "".join(map(chr, range(0xAC00 + 4, 0xD7A4, 28)))  # syllables that end in ㄴ: `사는`, `결혼한`
+_THOUGHT = LazyPattern(f"[{_WITH_CODA}] ?줄(?:로)? ?(?:알|착각)")  # 사람들이 내가 부산에 사는 줄 알아
+
+
+@cache
+def _untrue() -> tuple[re.Pattern[str], ...]:
+    "The patterns of sentences that are not told as true, English and Korean."
+    return tuple(re.compile("|".join(language_data(language)["untrue"]), re.I) for language in ("en", "ko"))
+
+
+def is_untrue(text: str,  # one sentence, or a turn
+              ) -> bool:
+    "Return whether a text tells a story, play, game or dream, a rumour, or what others believe by mistake: nothing of it is stated."
+    english, korean = _untrue()
+    plain = text.strip().replace("’", "'")
+    return (bool(korean.search(plain)) or bool(_THOUGHT.search(plain))) if _HANGUL.search(plain) else bool(english.search(plain))
+
+
+_TAKEN_BACK = LazyPattern(  # a sentence that says of the one before that it is not true
+    r"(?:(?:well|but|which is|that(?:'s| is| was)|it(?:'s| is| was)|all|just|i(?:'m| am|'m only| was)|only|a|of course|total|complete) )*"
+    r"(?:nonsense|rubbish|not true|untrue|false|a lie|kidding|joking|a joke|made up|fake news|bullshit|never happened)|jk|"
+    r"(?:그건 |그거 |그런데 |근데 |물론 |다 |전혀 |아 )*(?:사실이? ?(?:이 )?아니[^ ]*|사실무근[^ ]*|거짓말?(?:이)?[^ ]*|헛소문[^ ]*|뻥[^ ]*|농담[^ ]*|"
+    r"구라[^ ]*|말도 안 ?[돼되][^ ]*|헛소리[^ ]*|오해[^ ]*)", re.I)
 _USER_TOLD = LazyPattern(r"(?:사용자|유저)(?:(?P<of>의)|는|가|께서는) ")  # how a model notes what is true of the person
 
 
@@ -197,7 +220,8 @@ def text_facts(text: str,              # words of a memory
         return TextFacts((), False)
     out: list[Statement] = []
     whole, about = True, ""
-    for n, sentence in enumerate(split_sentences(text)):
+    sentences = split_sentences(text)
+    for n, sentence in enumerate(sentences):
         denied = _DENIED_FIRST.match(sentence)  # *Not the 14th, her birthday is on the 16th*
         read, after = _read_sentence(sentence[denied.end():] if denied else sentence, speaker, about, pronouns and n == 0)
         named = denied is not None and (_OWN_FIRST.match(sentence, denied.end()) or any(s.subject not in {speaker, *_THOSE} for s in read))
@@ -209,6 +233,8 @@ def text_facts(text: str,              # words of a memory
         found = [s for s in (placed(statement, sentence) for statement in read) if s is not None]
         if (corrected := correction(sentence)) and (not corrected.instead_of or all(s.subject in _THOSE for s in found)):
             read, found = [corrected], [corrected]
+        if read and (is_untrue(sentence) or (n + 1 < len(sentences) and _TAKEN_BACK.fullmatch(sentences[n + 1].strip(" .!~ㅋㅎ")))):
+            found, about = [], ""
         more = any(s.relation in _PLACED for s in found) and _scope()["more"].search(sentence)
         whole = whole and len(found) == len(read) > 0 and not more
         out.extend(found)

@@ -106,7 +106,7 @@ def particles() -> dict[str, LazyPattern]:
 
 _PARTS = LazyPattern(r"(?<=[가-힣])(?<=는데|은데|ㄴ데|지만|었고|았고|했고|다가|어서|아서|해서|하고|이고)\s*,?\s+(?=(?:지금|이제|"
     r"요즘|현재|올해|작년|최근|나는|난|저는|전 |우리|내 |제 ))|\s*[,;]\s+(?=(?:지금|이제|요즘|나는|난|저는|내 |제 ))")
-_JOINED = LazyPattern(r"(?<=[가-힣])(?:(?<=이고|었고|았고|였고|했고|있고|없고|먹고|살고|우고|쓰고|니고|시고)|(?<=아하고|어하고|일하고)|"
+_JOINED = LazyPattern(r"(?<=[가-힣])(?:(?<=이고|이며|었고|았고|였고|했고|있고|없고|먹고|살고|우고|쓰고|니고|시고)|(?<=아하고|어하고|일하고)|"
     r"(?<=는데|은데|인데|지만|니까)|"
     r"(?<=아서|어서|해서|여서|와서|워서|려서|져서|라서))(?<!아니고),? "
     r"(?!있|싶|계|보니|나서)")  # `딸은 여섯 살이고 알레르기가 있어`: two clauses
@@ -124,6 +124,12 @@ _CHANGE_TOLD = LazyPattern(  # a change that one is told of is none of somebody'
     rf"((?:^| )(?:{MOMENT.pattern}|\d[\d,.]* ?만? ?원)(?:으)?로 (?:바뀌었|바꼈|옮겨졌|미뤄졌|연기됐|변경됐|당겨졌|올랐|내렸))대요?$")
 
 
+_FOUND_OUT = LazyPattern(  # what an examination has found is none of somebody's claims: `검사해 보니 땅콩 알레르기가 아니래`
+    r"^(?:(?:검사(?:를)? ?(?:해|받아) ?(?:보니까?|봤는데|봤더니)|검사 ?(?:결과|했는데|받았는데)|(?:다시 )?알고 ?보니까?|병원에서는?|"
+    r"의사(?: ?선생)?(?:님)?(?:이|가|께서)?(?: ?말로는| ?(?:그러는데|그러시는데|말하길))?),? )*(.*(?:알레르기|알러지)(?:이|가|은|는)? ?)(?:더 이상 )?"
+    r"(아니|없)(?:래|대|라고? (?:하네|하던데|해|했어|나왔어|하셨어)|다고 (?:하네|하던데|해|했어|나왔어|하셨어)|더라고?|던데|었어|었대|었더라|어|다|야)요?$")
+
+
 @cache
 def _note_endings() -> tuple[str, ...]:
     "The endings of notes, `다님`, that stand for those of whole sentences."
@@ -138,6 +144,7 @@ def clauses(sentence: str,  # one sentence
         bare = _CHANGE_TOLD.sub(r"\1어", bare)
     if bare.endswith(("로", "서", "에", "을", "를")) and (m := _POSTPOSED.fullmatch(bare)):
         bare = f"{m['a']}{m['n']} {m['v']}"
+    bare = _FOUND_OUT.sub(r"\1\2어", bare, count=1)
     p, notes = particles(), language_data("ko")["notes"]
     if any(pattern.search(bare) for pattern in (_QUOTED, p["question"], p["unsure"])):
         return
@@ -241,7 +248,7 @@ def _bare(predicate: str) -> str:
     return predicate
 
 # %% ../../nbs/85_companion/03_korean.ipynb #4fe3c41c
-_COPULA = LazyPattern(r"(?P<v>.+?)(?:이었고|이었어|였어|입니다|이에요|이예요|예요|에요|이다|이야|인데|이고|임|이지|이라고 해|"
+_COPULA = LazyPattern(r"(?P<v>.+?)(?:이었고|이었어|였어|입니다|이에요|이예요|예요|에요|이다|이야|인데|이고|이며|임|이지|이라고 해|"
     r"라고 해|으로 정했어|야|다|요|이라구|이라|지)$")
 _VERBAL = LazyPattern(r"(?:[았었했갔왔났됐컸렸겼꼈쳤졌뒀줬봤]|습니|합니|ㅂ니|한|인|는|린|운)(?:다|어|어요|음)$|(?:해|돼|워|아|어)요?$")
 _CHANGED = SyllablePattern.compile(r"(?:(?P<a>.+?)에서 )?(?P<v>.+?)(?:으로|로) ?(?:또 |다시 )?(?:바꿨|바꾸|바뀌|바뀐|변경|옮겼|옮겨|갈아탔|"
@@ -272,7 +279,7 @@ _NOT_THAT = SyllablePattern.compile(r"(?P<x>[^ ]+?)(?:이|가|은|는)? 아니(?
 _BUT_THIS = SyllablePattern.compile(r"(?P<x>[^ ]+?)(?:은|는)? 말고 ")  # a value for another only where a noun follows: `28살 말고 29살이야`
 
 
-_CALLED = LazyPattern(r"(?P<v>[^ ]+?(?: [^ ]+?)?)(?:이라고|라고) (?:합니다|해요|해)")  # 이서연이라고 합니다
+_CALLED = LazyPattern(r"(?P<v>[^ ]+?(?: [^ ]+?)?)(?:이라고|라고) (?:합니다|해요|해|하는데|하고|하며)")  # 이서연이라고 합니다
 _HONOURED = LazyPattern(r"(?P<v>.*[가-힣])(?:이셔|이세요|이십니다|이시고|이신데)")  # 박정훈이셔; `보이세요` has no consonant before `이`
 _NAMED_FIRST = LazyPattern(r"[^ ]+(?:이야|(?<![줘해어아가와워봐서돼])야|이에요|예요) ")  # `초코야 푸들이야`: the first is what was named
 _VERB_ENDINGS = ("세요", "시죠", "셔요", "십니다", "있다", "없다", "같다", "많다", "쳐요", "켜요", "져요", "려요", "와요", "봐요", "줘요",
@@ -495,6 +502,8 @@ def _death_or_parting(t: Topic, speaker: str) -> Statement | None:
 
 
 _TOPIC_PARTICLE = re.compile("[은는] ")
+_INSTITUTION = LazyPattern(rf"{_WORKPLACE.pattern}|(?:직장|학교|학원|팀|부서|동네|아파트|가게|식당|카페|동아리|모임|"
+                           "(?:^| )집|와이파이|계정|프로젝트)$")  # what has a name, and neither lives nor works anywhere
 
 
 def _is_topic(names: tuple[str, ...], clause: str) -> bool:
@@ -554,8 +563,10 @@ def statements_about(sentence: str,           # one sentence of several
             t = Topic(about, "", t.predicate)
         elif t.subject != speaker:
             last = t.subject.rpartition(" ")[2]
-            about = t.subject if _is_topic((last, *(name for name, one in near_names().items() if one == last)), clause) else ""
-            near = t.subject if t.subject.removeprefix(f"{speaker}'s ") in near_names() else ""
+            introduced = p["property"].fullmatch(t.relation) and not _INSTITUTION.search(t.subject)  # `누나 이름은 지은이고 부산에 살아`
+            topic = introduced or _is_topic((last, *(name for name, one in near_names().items() if one == last)), clause)
+            about = t.subject if topic else ""
+            near = t.subject if introduced or t.subject.removeprefix(f"{speaker}'s ") in near_names() else ""
         else:
             about = near = ""
         implied = t.subject == speaker and not any(w in language_data("ko")["self"] for w in clause.split())

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .statement import DATA, language_data
-from .fact_extraction import text_facts
+from .fact_extraction import is_untrue, text_facts
 from ..core.errors import InvalidInput
 from ..core.guard import screen
 from ..core.text import split_sentences, tokens
@@ -139,6 +139,7 @@ def importance(turn: str,  # words that were said
     turn = turn[:MOST_CHARACTERS].strip()
     own = unquoted(turn)
     flags = {sign: shows(sign, turn, languages) for sign in ("small_talk", "unreal", "question")}
+    flags["unreal"] |= is_untrue(turn)
     flags |= {sign: shows(sign, own, languages) for sign in ("recall", "explicit")}
     parts = {sign: WEIGHTS[sign] for sign in ("personal", "preference", "technical", "emotion") if shows(sign, own, languages)}
     if not {"personal", "emotion"} & parts.keys() and states_fact(own):
