@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['WHEN', 'word_starts', 'Phrases', 'Words', 'read_words', 'grammar', 'clauses', 'split_clause', 'named_subject',
-           'Predicate', 'read_predicate', 'english_statements', 'may_end_facts']
+           'Predicate', 'read_predicate', 'english_introduction', 'english_statements', 'may_end_facts']
 
 # %% ../../nbs/85_companion/02_english.ipynb #cda14c30
 import re
@@ -172,7 +172,7 @@ _QUOTED = LazyPattern(r"[\"“”«»]")
 
 
 _AND_THEN = LazyPattern(r"(?:,| and| but| and then|, and|, but) (?=(?:(?:now|also|then) )?(?:bought|got|started|joined|moved|became|"
-    r"switched|took|work|works|live|lives|am|is|have|has|quit|left|sold) |"
+    r"switched|took|work|works|live|lives|am|is|have|has|quit|left|sold|start|starts|begin|begins|join|joins) |"
     r"now (?:drive|play|drink|eat|own|use|teach|study|go|rent|speak)e?s? )")
 _NOT_BUT = LazyPattern(r"^(?P<s>.+? (?:is|are|was|were)) not (?P<x>[^,;.]+?)(?:[,;]| [—–-]) (?:but )?(?:it|that|they) (?:is|are|was|were) "
                        r"(?P<y>.+)$", re.I)  # *The code is not 44, it is 45*
@@ -558,7 +558,28 @@ _AGAIN = LazyPattern(r"\bagain\b|\bback to\b")  # *I'm eating meat again* is a h
 _HABIT_NOUN = LazyPattern(rf"(?:have |has )?(?P<h>{'|'.join(_HABITS.values())})(?: (?:in|last|this|at|on|when|after|because)\b.*)?$")
 _SPELT = LazyPattern(r"^(?:actually )?(?:spelled|spelt|written) ")
 _AFTER = LazyPattern(r"^[,;.! ]*(?:(?:and|but|so) )?")  # what joins the words after a statement
-_CALL_ME = LazyPattern(r"(?:(?:please|just|you can) )*call me (?P<v>.+)$", re.I)
+_NO_NAMES = (  # words before *here*, and after *this is*, that are no names
+    r"Same|No\w*|Every\w+|Some\w*|Any\w*|All|Still|Only|Right|Over|Down|Up|Out|In|It|He|She|They|We|You|I|Here|There|Spring|Summer|Winter|"
+    r"Autumn|Fall|Christmas|Easter|Snow|Rain|Again|Home|Live|New\w*|Lurker|Me|Just|Mum|Mom|Dad|First|Long|Back|Stuck|Yes|Great|Good|Nice|"
+    r"Hello|Hi|Hey|The|This|That|Your?|My|Our|User|Customer|Student|Teacher|Nurse|Doctor|Always|Never|Now|Today|Tomorrow|Fun|Cool|Wrong|"
+    r"Korea|Japan|China|Seoul|Busan|London|Paris|Python|Java|God|Love|Life|What|Why|How|Who|When|Where|Awesome|Insane|Crazy|Perfect|True|"
+    r"False|Sparta|America|Europe|Support|Sales|Help|A|An|So|Very|Not|Too|Such|Important|Urgent")
+_INTRODUCED = LazyPattern(  # *This is Hannah*, *Hannah here*, *It's Hannah again*
+    r"(?:(?i:hi|hello|hey|good (?:morning|afternoon|evening)|greetings)(?i: there| all| everyone| everybody| team| again)?[,!. ]+)?"
+    rf"(?:(?i:this is|it(?:'s| is)(?= \w+ (?:here|again|speaking)\b)) (?P<a>(?!(?:{_NO_NAMES})\b)[A-Z][a-z]+(?: [A-Z][a-z]+)?)"
+    rf"(?i: here| again| speaking)?|(?P<b>(?!(?:{_NO_NAMES})\b)[A-Z][a-z]+) (?i:here))(?i: from [\w ]+)?")
+
+
+def english_introduction(text: str,  # the first sentence of a text
+                         ) -> str:   # a name; empty: it is none
+    "Return the name by which a speaker begins to speak: *This is Hannah*, *Hannah here*."
+    m = _INTRODUCED.fullmatch(text.replace("’", "'").strip(" .!,"))
+    name = (m["a"] or m["b"]) if m else ""
+    return name if _GIVEN_NAME.fullmatch(name.split()[0] if name else "") else ""
+
+
+_CALL_ME = LazyPattern(r"(?:(?:please|just|you can) )*call me (?!(?:later|back|when\w*|if|at|on|in|to|for|from|by|a|an|the|tomorrow|today|tonight|now|maybe|asap|any\w*|every\w*|"
+                       r"crazy|old|after|before|next|soon|again|please|once|this|and|or|instead|about|with|only|names)\b)(?P<v>.+)$", re.I)
 
 
 def _is_over(subject: str, speaker: str, p: Predicate) -> bool:
@@ -629,7 +650,7 @@ def _cue_lists() -> tuple[tuple[str, ...], frozenset[str], frozenset[str]]:
     "Beginnings of words, words, and first four letters, of which one is in every text with a statement that can end or be ended."
     data, g = language_data("en"), grammar()
     relations = (name for name in language_data("relations") if name.isascii())
-    phrases = (*data["copulas"], *data["stative"].split(), *relations, "not", "never", "cannot", "of", "call", "need", "needs",
+    phrases = (*data["copulas"], *data["stative"].split(), *relations, "not", "never", "cannot", "of", "call", "here", "need", "needs",
                *data["held"].split(), *_CHANGE_VERBS)
     by_another = COUPLE_CUES | _DIED.cues | _LOST.cues | _MOVED.cues | _REPRICED.cues | _OFF.cues | _TAKEN_OFF.cues
     past = [w.strip() for w in alternatives(_PAST_STATE.pattern[3:-2])]

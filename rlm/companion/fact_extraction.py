@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['MOST_CHARACTERS', 'COUNTED', 'MEANT', 'ANSWER', 'SCHEMA', 'ASKED', 'MOST_SENT', 'MOST_READ', 'LONGEST', 'HALF',
-           'MOST_WORDS', 'corrects', 'correction', 'alike', 'value_in_place', 'TextFacts', 'text_facts',
+           'MOST_WORDS', 'corrects', 'correction', 'alike', 'value_in_place', 'TextFacts', 'text_facts', 'is_untrue',
            'asked_relations', 'asked_facts', 'asked_of_listener', 'answered', 'NumberedTurn', 'turn_batches',
            'ModelMemory', 'said', 'read_memory', 'read_fact', 'read_memories']
 
@@ -16,8 +16,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .english import WHEN, english_statements
-from .korean import MOMENT, SURNAMES, asked_of_near, asks_of_self, kin_subjects, statements_about
+from .english import WHEN, english_introduction, english_statements
+from .korean import MOMENT, SURNAMES, asked_of_near, asks_of_self, kin_subjects, korean_introduction, statements_about
 from .statement import Statement, language_data, normal_value, relation_of
 from ..core.text import split_sentences, tokens
 from ..core.text.calendar_words import KOREAN_WEEKDAY, WEEKDAY
@@ -39,19 +39,20 @@ def _untrue() -> tuple[re.Pattern[str], ...]:
     return tuple(re.compile("|".join(language_data(language)["untrue"]), re.I) for language in ("en", "ko"))
 
 
-def is_untrue(text: str,  # one sentence, or a turn
-              ) -> bool:
-    "Return whether a text tells a story, play, game or dream, a rumour, or what others believe by mistake: nothing of it is stated."
-    english, korean = _untrue()
-    plain = text.strip().replace("’", "'")
-    return (bool(korean.search(plain)) or bool(_THOUGHT.search(plain))) if _HANGUL.search(plain) else bool(english.search(plain))
-
-
 _TAKEN_BACK = LazyPattern(  # a sentence that says of the one before that it is not true
     r"(?:(?:well|but|which is|that(?:'s| is| was)|it(?:'s| is| was)|all|just|i(?:'m| am|'m only| was)|only|a|of course|total|complete) )*"
     r"(?:nonsense|rubbish|not true|untrue|false|a lie|kidding|joking|a joke|made up|fake news|bullshit|never happened)|jk|"
     r"(?:그건 |그거 |그런데 |근데 |물론 |다 |전혀 |아 )*(?:사실이? ?(?:이 )?아니[^ ]*|사실무근[^ ]*|거짓말?(?:이)?[^ ]*|헛소문[^ ]*|뻥[^ ]*|농담[^ ]*|"
     r"구라[^ ]*|말도 안 ?[돼되][^ ]*|헛소리[^ ]*|오해[^ ]*)", re.I)
+
+
+def _is_untrue(sentence: str, after: str) -> bool:
+    "Whether a sentence tells a story, dream or rumour, or what others believe by mistake, or the sentence after it takes it back."
+    plain, (english, korean) = sentence.strip().replace("’", "'"), _untrue()
+    told = [korean, _THOUGHT] if _HANGUL.search(plain) else [english]
+    return any(pattern.search(plain) for pattern in told) or _TAKEN_BACK.fullmatch(after.strip(" .!~ㅋㅎ")) is not None
+
+
 _USER_TOLD = LazyPattern(r"(?:사용자|유저)(?:(?P<of>의)|는|가|께서는) ")  # how a model notes what is true of the person
 
 
@@ -210,6 +211,13 @@ def _read_sentence(sentence: str, speaker: str, about: str, pronouns: bool) -> t
     return list(read), after
 
 
+def _introduced(sentence: str, greeting: str, place: int) -> str:
+    "The name by which a speaker is introduced in a sentence, an English one only if it is the first or follows a greeting."
+    if _HANGUL.search(sentence):
+        return korean_introduction(sentence) or (korean_introduction(f"{greeting} {sentence}") if greeting else "")
+    return english_introduction(f"{greeting} {sentence}" if greeting else sentence) if place < 2 else ""
+
+
 @text_cache(4096)  # a block reads the same memories again and again, and a write reads one more than once
 def text_facts(text: str,              # words of a memory
                speaker: str = "user",  # speaker, whom *I*, *my*, `나` and `내` mean
@@ -221,7 +229,7 @@ def text_facts(text: str,              # words of a memory
     out: list[Statement] = []
     whole, about = True, ""
     sentences = split_sentences(text)
-    for n, sentence in enumerate(sentences):
+    for n, (sentence, following) in enumerate(zip(sentences, [*sentences[1:], ""], strict=True)):
         denied = _DENIED_FIRST.match(sentence)  # *Not the 14th, her birthday is on the 16th*
         read, after = _read_sentence(sentence[denied.end():] if denied else sentence, speaker, about, pronouns and n == 0)
         named = denied is not None and (_OWN_FIRST.match(sentence, denied.end()) or any(s.subject not in {speaker, *_THOSE} for s in read))
@@ -230,15 +238,25 @@ def text_facts(text: str,              # words of a memory
         elif denied:
             read, after = _read_sentence(sentence, speaker, about, pronouns and n == 0)
         about = after
+        if all(s.relation == "is" for s in read) and (name := _introduced(sentence, sentences[0] if n == 1 else "", n)):
+            read = [Statement(speaker, "name", name, False)]  # ends no other: it may be said of somebody in a picture, or pasted
         found = [s for s in (placed(statement, sentence) for statement in read) if s is not None]
         if (corrected := correction(sentence)) and (not corrected.instead_of or all(s.subject in _THOSE for s in found)):
             read, found = [corrected], [corrected]
-        if read and (is_untrue(sentence) or (n + 1 < len(sentences) and _TAKEN_BACK.fullmatch(sentences[n + 1].strip(" .!~ㅋㅎ")))):
+        if read and _is_untrue(sentence, following):
             found, about = [], ""
         more = any(s.relation in _PLACED for s in found) and _scope()["more"].search(sentence)
         whole = whole and len(found) == len(read) > 0 and not more
         out.extend(found)
     return TextFacts(tuple(out), whole and bool(out))
+
+
+def is_untrue(text: str,  # words of a memory or a turn
+              ) -> bool:
+    "Return whether a text tells of a story, play, game, dream, rumour or mistaken belief, and states nothing besides."
+    sentences = split_sentences(text[:MOST_CHARACTERS])
+    told = any(map(_is_untrue, sentences, [*sentences[1:], ""]))
+    return told and not text_facts(text).statements
 
 # %% ../../nbs/85_companion/04_fact_extraction.ipynb #f471c930
 _OWNED = LazyPattern(r"\b(?:my|our) ((?:[\w-]+ )?[\w-]+)|(?:^| )(?:내|제|나의|저의|우리) ([가-힣]+(?: [가-힣]+)?)", re.I)

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['SURNAMES', 'near_names', 'particles', 'clauses', 'Topic', 'split_topic', 'copula_value', 'named_value',
-           'korean_statements', 'statements_about', 'asks_of_self', 'kin_subjects', 'asked_of_near']
+           'korean_statements', 'statements_about', 'asks_of_self', 'korean_introduction', 'kin_subjects',
+           'asked_of_near']
 
 # %% ../../nbs/85_companion/03_korean.ipynb #613e3f97
 import re
@@ -556,14 +557,14 @@ def statements_about(sentence: str,           # one sentence of several
         return [s for s in statements_about(f"{_with_topic(m['s'])}어", speaker)[0] if s.subject != speaker], ""
     out: list[Statement] = []
     p, near = particles(), about  # `about`: topic so far, which a clause without one goes on with
-    bare = False  # whether the clause before has begun with someone near, without a particle
+    bare = introduced = False  # whether the clause before began with someone near without a particle; or told a property of another
     for clause in clauses(sentence):
-        t = split_topic(clause, speaker)
+        t, goes_on = split_topic(clause, speaker), False
         if about and t.subject == speaker and not t.relation and not p["myself"].match(clause) and not p["mine"].match(clause):
-            t = Topic(about, "", t.predicate)
+            t, goes_on = Topic(about, "", t.predicate), introduced
         elif t.subject != speaker:
             last = t.subject.rpartition(" ")[2]
-            introduced = p["property"].fullmatch(t.relation) and not _INSTITUTION.search(t.subject)  # `누나 이름은 지은이고 부산에 살아`
+            introduced = p["property"].fullmatch(t.relation) is not None and not _INSTITUTION.search(t.subject)  # `누나 이름은 지은이고 부산에 살아`
             topic = introduced or _is_topic((last, *(name for name, one in near_names().items() if one == last)), clause)
             about = t.subject if topic else ""
             near = t.subject if introduced or t.subject.removeprefix(f"{speaker}'s ") in near_names() else ""
@@ -630,7 +631,7 @@ def statements_about(sentence: str,           # one sentence of several
             elif m := _PARTED_WITH.match(words):
                 out.append(Statement(t.subject, POSSESSION, m["v"] or m["w"], ended=True))
             elif (value := named_value("", t.predicate) or _held_by(t)) and (found := _named(t, speaker, value, instead)):
-                out.append(found)
+                out += [] if goes_on and found.relation == "is" else [found]  # `성함은 박순자시고 환갑이셔`
     return out, near or _told_of(sentence, speaker)
 
 # %% ../../nbs/85_companion/03_korean.ipynb #a5ed0002
@@ -644,6 +645,30 @@ def asks_of_self(before: str,  # words of a question before its question word or
     myself = {w for w in words if w in language_data("ko")["self"]}
     others = [w for w in words if w not in myself and not w.endswith(("에", "엔", "에는")) and not particles()["opener"].fullmatch(f"{w} ")]
     return not re.search("[가-힣]", "".join(others)) or bool(myself and not particles()["topic"].match(f"{' '.join(others)} "))
+
+
+_GREETING = r"(?:(?:안녕(?:하세요|하십니까)?|반갑습니다|반가워요?|처음 뵙겠습니다|하이|헬로)[,.!~ ]+)+"
+_ENDING = r"(?P<e>이야|야|이에요|이예요|예요|에요|입니다|이다|임|이라고 (?:합니다|해요|해)|라고 (?:합니다|해요|해))"
+_GIVEN = r"[서민지현우연은하윤수진영호재성동훈아예유주경미승도태상희선원다채시가나규정혜소준건명][준현은윤진영성훈혁민린원빈율솔건석철숙정연선경환찬람결한균근]"
+_INTRODUCED = LazyPattern(  # `안녕하세요, 박서준입니다`, `나는 박서준이야`, `나 서준이야`
+    rf"(?P<greeting>{_GREETING})?(?P<self>(?:나는|난|저는|전|제가|내가|나|저) )?(?P<n>[{SURNAMES}][가-힣](?!이)[가-힣]|{_GIVEN}){_ENDING}")
+_NO_GIVEN = frozenset((  # nouns of syllables that names are made of
+    "시민 주민 서민 도민 유민 난민 소원 정원 동원 가정 수영 예정 성인 우연 미정 우선 진정 상근 은근 미련 민원 상원 하원 수원 "
+    "수석 경선 재선 시선 유선 동선 상선 상석 수선 상한 시한 진한 경영 상영 유영 하한 소한 재혼 미혼 채석 연석").split())
+_NO_FULL = LazyPattern(  # three syllables that begin as a surname does, and are no name
+    r".*(?:[사가관부장님팬족꾼광러생팀교쪽살집층번째날밤차점역증압암병맘편공대과]|둥이|양이|아지|[시주난농이]민|[공조승]\w원|부남|혼남|[부혼]녀|여성|남성|"
+    r"(?<![순영명정말춘미경옥화숙복])자|(?<![다지해가유혜재])인|번주|난주|음주|연소|고령|외한|고기)")
+
+
+def korean_introduction(text: str,  # a sentence, with the greeting before it
+                        ) -> str:   # a name; empty: it is none
+    "Return the name by which a speaker is introduced: a surname and two syllables, or two that names are made of (`나 서준이야`)."
+    m = _INTRODUCED.fullmatch(" ".join(text.split()).strip(" .!~…。ㅋㅎㅠ^"))
+    name = m["n"] if m and (m["self"] or (m["greeting"] and len(m["n"]) == 3)) else ""
+    if not m or not name or name in _NO_GIVEN or (len(name) == 3 and _NO_FULL.fullmatch(name)) or particles()["profession"].fullmatch(name):
+        return ""
+    coda = {"이": True, "야": False, "예": False, "라": False}.get(m["e"][0])  # `박서준이야`, `박지우야`
+    return name if coda in (None, _has_coda(name)) else ""
 
 
 @cache

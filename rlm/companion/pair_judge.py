@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .statement import DATA, Statement, language_data, list_members, normal_value
-from .fact_extraction import MOST_CHARACTERS, text_facts
+from .fact_extraction import MOST_CHARACTERS, is_untrue, text_facts
 from .supersession import current_again, end_memory, is_kept_as_given, same_value, speaker_of, verb_of
 from ..core.clock import Clock
 from ..core.guard import may_overrule
@@ -400,7 +400,7 @@ def _is_statement(record: MemoryRecord, now: datetime) -> bool:
     "Whether a memory is current, a person's own words, and short enough to be set beside another. A question in a conversation is none."
     return (record.kind == "block" and (record.session is None or "?" not in record.text) and record.role in (None, "user")
             and record.status in RECALLED and (record.valid_to is None or record.valid_to > now) and len(record.text) <= MOST_CHARACTERS
-            and not is_kept_as_given(record))
+            and not is_kept_as_given(record) and not is_untrue(record.text))
 
 
 _REFERS_BACK = LazyPattern(  # *No, that was moved*: of what was said just before, which alone it is set beside
