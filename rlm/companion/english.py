@@ -578,7 +578,8 @@ def english_introduction(text: str,  # the first sentence of a text
     return name if _GIVEN_NAME.fullmatch(name.split()[0] if name else "") else ""
 
 
-_CALL_ME = LazyPattern(r"(?:(?:please|just|you can) )*call me (?!(?:later|back|when\w*|if|at|on|in|to|for|from|by|a|an|the|tomorrow|today|tonight|now|maybe|asap|any\w*|every\w*|"
+_CALL_ME = LazyPattern(r"(?:(?:please|just|you can) )*call me (?!(?:later|back|when\w*|if|at|on|in|to|for|from|by|a|an|the|tomorrow|"
+                       r"today|tonight|now|maybe|asap|any\w*|every\w*|"
                        r"crazy|old|after|before|next|soon|again|please|once|this|and|or|instead|about|with|only|names)\b)(?P<v>.+)$", re.I)
 
 

@@ -42,8 +42,8 @@ def _untrue() -> tuple[re.Pattern[str], ...]:
 _TAKEN_BACK = LazyPattern(  # a sentence that says of the one before that it is not true
     r"(?:(?:well|but|which is|that(?:'s| is| was)|it(?:'s| is| was)|all|just|i(?:'m| am|'m only| was)|only|a|of course|total|complete) )*"
     r"(?:nonsense|rubbish|not true|untrue|false|a lie|kidding|joking|a joke|made up|fake news|bullshit|never happened)|jk|"
-    r"(?:그건 |그거 |그런데 |근데 |물론 |다 |전혀 |아 )*(?:사실이? ?(?:이 )?아니[^ ]*|사실무근[^ ]*|거짓말?(?:이)?[^ ]*|헛소문[^ ]*|뻥[^ ]*|농담[^ ]*|"
-    r"구라[^ ]*|말도 안 ?[돼되][^ ]*|헛소리[^ ]*|오해[^ ]*)", re.I)
+    r"(?:그건 |그거 |그런데 |근데 |물론 |다 |전혀 |아 )*"
+    r"(?:사실이? ?(?:이 )?아니|사실무근|거짓말?(?:이)?|헛소문|뻥|농담|구라|말도 안 ?[돼되]|헛소리|오해)[^ ]*", re.I)
 
 
 def _is_untrue(sentence: str, after: str) -> bool:

@@ -90,7 +90,9 @@ def corrector_of(storage: SQLStorage,   # the store
     for _ in range(MOST_CORRECTIONS):
         facts = storage.facts.with_ends([at]).get(at, [])
         over = [by for f, by in facts if by is not None and f.valid_to and f.valid_to <= soon]
-        if not over or (at == record.seq and (len(over) < len(facts) or not all(f.alone for f, _ in facts))):
+        times = {f.subject_key for f, _ in facts if f.relation_key == "time" and f.valid_to}  # of which another part may hold: the hour
+        left = len(facts) - len(over) - sum(f.relation_key == "time" and f.subject_key in times and not f.valid_to for f, _ in facts)
+        if not over or (at == record.seq and (left or not all(f.alone for f, _ in facts))):
             break
         at = end = max(over)
     return end

@@ -107,8 +107,8 @@ def particles() -> dict[str, LazyPattern]:
 
 _PARTS = LazyPattern(r"(?<=[가-힣])(?<=는데|은데|ㄴ데|지만|었고|았고|했고|다가|어서|아서|해서|하고|이고)\s*,?\s+(?=(?:지금|이제|"
     r"요즘|현재|올해|작년|최근|나는|난|저는|전 |우리|내 |제 ))|\s*[,;]\s+(?=(?:지금|이제|요즘|나는|난|저는|내 |제 ))")
-_JOINED = LazyPattern(r"(?<=[가-힣])(?:(?<=이고|이며|었고|았고|였고|했고|있고|없고|먹고|살고|우고|쓰고|니고|시고)|(?<=아하고|어하고|일하고)|"
-    r"(?<=는데|은데|인데|지만|니까)|"
+_JOINED = LazyPattern(r"(?<=[가-힣])(?:(?<=이고|이며|었고|았고|였고|했고|있고|없고|먹고|살고|우고|쓰고|니고|시고)|"
+    r"(?<=아하고|어하고|일하고)|(?<=는데|은데|인데|지만|니까)|"
     r"(?<=아서|어서|해서|여서|와서|워서|려서|져서|라서))(?<!아니고),? "
     r"(?!있|싶|계|보니|나서)")  # `딸은 여섯 살이고 알레르기가 있어`: two clauses
 _ENDED_CLAUSE = LazyPattern(r"(?<=[가-힣])(?<=이야|예요|에요|있어|없어|했어|었어|았어|니다) "
@@ -127,8 +127,9 @@ _CHANGE_TOLD = LazyPattern(  # a change that one is told of is none of somebody'
 
 _FOUND_OUT = LazyPattern(  # what an examination has found is none of somebody's claims: `검사해 보니 땅콩 알레르기가 아니래`
     r"^(?:(?:검사(?:를)? ?(?:해|받아) ?(?:보니까?|봤는데|봤더니)|검사 ?(?:결과|했는데|받았는데)|(?:다시 )?알고 ?보니까?|병원에서는?|"
-    r"의사(?: ?선생)?(?:님)?(?:이|가|께서)?(?: ?말로는| ?(?:그러는데|그러시는데|말하길))?),? )*(.*(?:알레르기|알러지)(?:이|가|은|는)? ?)(?:더 이상 )?"
-    r"(아니|없)(?:래|대|라고? (?:하네|하던데|해|했어|나왔어|하셨어)|다고 (?:하네|하던데|해|했어|나왔어|하셨어)|더라고?|던데|었어|었대|었더라|어|다|야)요?$")
+    r"의사(?: ?선생)?(?:님)?(?:이|가|께서)?(?: ?말로는| ?(?:그러는데|그러시는데|말하길))?),? )*"
+    r"(.*(?:알레르기|알러지)(?:이|가|은|는)? ?)(?:더 이상 )?(아니|없)"
+    r"(?:래|대|[라다]고? (?:하네|하던데|해|했어|나왔어|하셨어)|더라고?|던데|었어|었대|었더라|어|다|야)요?$")
 
 
 @cache
@@ -564,7 +565,7 @@ def statements_about(sentence: str,           # one sentence of several
             t, goes_on = Topic(about, "", t.predicate), introduced
         elif t.subject != speaker:
             last = t.subject.rpartition(" ")[2]
-            introduced = p["property"].fullmatch(t.relation) is not None and not _INSTITUTION.search(t.subject)  # `누나 이름은 지은이고 부산에 살아`
+            introduced = p["property"].fullmatch(t.relation) is not None and not _INSTITUTION.search(t.subject)  # `누나 이름은 …이고`
             topic = introduced or _is_topic((last, *(name for name, one in near_names().items() if one == last)), clause)
             about = t.subject if topic else ""
             near = t.subject if introduced or t.subject.removeprefix(f"{speaker}'s ") in near_names() else ""
@@ -649,12 +650,12 @@ def asks_of_self(before: str,  # words of a question before its question word or
 
 _GREETING = r"(?:(?:안녕(?:하세요|하십니까)?|반갑습니다|반가워요?|처음 뵙겠습니다|하이|헬로)[,.!~ ]+)+"
 _ENDING = r"(?P<e>이야|야|이에요|이예요|예요|에요|입니다|이다|임|이라고 (?:합니다|해요|해)|라고 (?:합니다|해요|해))"
-_GIVEN = r"[서민지현우연은하윤수진영호재성동훈아예유주경미승도태상희선원다채시가나규정혜소준건명][준현은윤진영성훈혁민린원빈율솔건석철숙정연선경환찬람결한균근]"
+_GIVEN = (r"[서민지현우연은하윤수진영호재성동훈아예유주경미승도태상희선원다채시가나규정혜소준건명]"
+          r"[준현은윤진영성훈혁민린원빈율솔건석철숙정연선경환찬람결한균근]")
 _INTRODUCED = LazyPattern(  # `안녕하세요, 박서준입니다`, `나는 박서준이야`, `나 서준이야`
     rf"(?P<greeting>{_GREETING})?(?P<self>(?:나는|난|저는|전|제가|내가|나|저) )?(?P<n>[{SURNAMES}][가-힣](?!이)[가-힣]|{_GIVEN}){_ENDING}")
-_NO_GIVEN = frozenset((  # nouns of syllables that names are made of
-    "시민 주민 서민 도민 유민 난민 소원 정원 동원 가정 수영 예정 성인 우연 미정 우선 진정 상근 은근 미련 민원 상원 하원 수원 "
-    "수석 경선 재선 시선 유선 동선 상선 상석 수선 상한 시한 진한 경영 상영 유영 하한 소한 재혼 미혼 채석 연석").split())
+_NO_GIVEN = LazyPattern(  # nouns of syllables that names are made of
+    "[시주서도유]민|소원|[정동민상하수]원|가정|수영|예정|우연|미정|우선|진정|[상은]근|수석|[경재시유동상수]선|상석|[상시진하소]한|[경상유]영|채석|연석")
 _NO_FULL = LazyPattern(  # three syllables that begin as a surname does, and are no name
     r".*(?:[사가관부장님팬족꾼광러생팀교쪽살집층번째날밤차점역증압암병맘편공대과]|둥이|양이|아지|[시주난농이]민|[공조승]\w원|부남|혼남|[부혼]녀|여성|남성|"
     r"(?<![순영명정말춘미경옥화숙복])자|(?<![다지해가유혜재])인|번주|난주|음주|연소|고령|외한|고기)")
@@ -665,7 +666,7 @@ def korean_introduction(text: str,  # a sentence, with the greeting before it
     "Return the name by which a speaker is introduced: a surname and two syllables, or two that names are made of (`나 서준이야`)."
     m = _INTRODUCED.fullmatch(" ".join(text.split()).strip(" .!~…。ㅋㅎㅠ^"))
     name = m["n"] if m and (m["self"] or (m["greeting"] and len(m["n"]) == 3)) else ""
-    if not m or not name or name in _NO_GIVEN or (len(name) == 3 and _NO_FULL.fullmatch(name)) or particles()["profession"].fullmatch(name):
+    if not m or not name or (_NO_FULL if len(name) == 3 else _NO_GIVEN).fullmatch(name) or particles()["profession"].fullmatch(name):
         return ""
     coda = {"이": True, "야": False, "예": False, "라": False}.get(m["e"][0])  # `박서준이야`, `박지우야`
     return name if coda in (None, _has_coda(name)) else ""

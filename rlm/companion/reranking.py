@@ -7,7 +7,7 @@ __all__ = ['STATES_FACT', 'CORRECTS', 'ANSWERS', 'OVER', 'ASKING', 'fact_first',
            'merge_duplicates']
 
 # %% ../../nbs/85_companion/13_reranking.ipynb #10932787
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ..core.guard import trust_of
@@ -41,6 +41,7 @@ OVER = 0.03  # share of its relevance that a memory keeps after what corrects it
 
 def corrections_first(found: Sequence[ExplainedHit],      # hits, best first
                       correctors: Mapping[int, ExplainedHit],  # number of a memory that says nothing true → what corrects it
+                      holding: Collection[int] = (),        # numbers of those of whose time one part is true still
                       ) -> list[ExplainedHit]:
     "Return the hits with each that says nothing true after what corrects it, which is as relevant as that was, and with less relevance."
     out = dict[int, ExplainedHit]()
@@ -49,7 +50,7 @@ def corrections_first(found: Sequence[ExplainedHit],      # hits, best first
         if new is not None and new.record.seq not in out:
             relevance = None if hit.relevance is None else max(hit.relevance, new.relevance or 0.0)
             out[new.record.seq] = new._replace(floor=hit.floor, relevance=relevance, placed_by=CORRECTS)
-        if new is not None and hit.relevance is not None:
+        if new is not None and hit.relevance is not None and hit.record.seq not in holding:
             hit = hit._replace(relevance=OVER * hit.relevance)
         out.setdefault(hit.record.seq, hit)
     return list(out.values())

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['RETURNED', 'DISPUTES', 'speaker_of', 'is_kept_as_given', 'facts_of', 'may_answer', 'facts_of_answer',
-           'in_fewer_words', 'same_value', 'other_part_of_time', 'by_member', 'verb_of', 'ends', 'FactKeeper',
-           'RejectedValue', 'at_each_detail', 'rejectable', 'refused_values', 'refuse_rejected']
+           'in_fewer_words', 'same_value', 'other_part_of_time', 'replaced_part_of_time', 'by_member', 'verb_of',
+           'ends', 'FactKeeper', 'RejectedValue', 'at_each_detail', 'rejectable', 'refused_values', 'refuse_rejected']
 
 # %% ../../nbs/85_companion/05_supersession.ipynb #6b44c2b9
 import re
@@ -185,7 +185,7 @@ def _names(value: str, old: Fact) -> bool:
 
 
 _DAY = LazyPattern(rf"\b{WEEKDAY}|\b(?:{MONTH})\b|\d(?:st|nd|rd|th)\b|tomorrow|요일|\d일|{KOREAN_DAYS_AHEAD}")
-_HOUR = LazyPattern(r"\d ?(?:am|pm|o'clock)\b|\d:\d\d|^\d{1,2}$|noon|midnight|[\d한두세네섯곱덟홉열] ?시")
+_HOUR = LazyPattern(r"\d ?(?:am|pm|o'clock)\b|\d:\d\d|^\d{1,2}$|\bat \d{1,2}\b(?!:)|noon|midnight|[\d한두세네섯곱덟홉열] ?시")
 
 
 def other_part_of_time(a: str,  # a moment in normal form: `monday`, `3시`
@@ -194,6 +194,29 @@ def other_part_of_time(a: str,  # a moment in normal form: `monday`, `3시`
     "Return whether one names a day alone and the other an hour alone: neither replaces the other."
     parts = [(bool(_DAY.search(v)), bool(_HOUR.search(v))) for v in (a, b)]
     return set(parts) == {(True, False), (False, True)}
+
+
+_HOUR_TOLD = LazyPattern(  # the part of a moment that is its hour: *at 3*, *2 pm*, `오후 2시 30분`
+    r"\bat \d{1,2}(?::\d\d)?(?: ?[ap]\.?m\b\.?| o'clock)?(?![\d/])|"
+    r"\b\d{1,2}(?::\d\d)? ?[ap]\.?m\b\.?|\b\d{1,2}:\d\d|\b\d{1,2} o'clock|\b(?:at )?(?:noon|midnight)\b|"
+    rf"(?:(?:오전|오후|아침|저녁|밤|새벽|낮) ?)?(?:\d{{1,2}}|{'|'.join(reversed(KOREAN_COUNTING))}) ?시(?: ?\d{{1,2}}분| ?반)?", re.I)
+
+
+def _day_and_hour(value: str) -> tuple[str, str]:
+    "A moment as its day and its hour, each as it is written: `8월 3일` and `오후 2시`; both empty, if it does not have one of each."
+    hour = _HOUR_TOLD.search(value)
+    day = f"{value[:hour.start()]} {value[hour.end():]}".strip(" ,") if hour else ""
+    plain = normal_value(day)
+    return (day.removeprefix("on "), hour[0]) if hour and _DAY.search(plain) and not _HOUR.search(plain) else ("", "")
+
+
+def replaced_part_of_time(old: str,  # a moment as it is written: `Tuesday at 3`
+                          new: str,  # the one that takes its place: `Friday`
+                          ) -> tuple[str, str]:  # `Tuesday`, `at 3`; both empty: the newer one names both, or the older has one alone
+    "Return the part of an older moment that a newer one replaces, its day or its hour, and the part that it leaves as it was."
+    day, hour = _day_and_hour(old)
+    names = (_DAY.search(normal_value(new)) is not None, _HOUR.search(normal_value(new)) is not None)
+    return {(True, False): (day, hour), (False, True): (hour, day)}.get(names if day else (True, True), ("", ""))
 
 
 _HOW_OFTEN = LazyPattern(r" (?:every|each|daily|twice|once|a lot|all day|in the|at|on|with|for|after|before|when|while|from)\b")
@@ -222,6 +245,12 @@ def by_member(found: MemoryFacts,  # facts of a memory
            for f, instead in zip(found.facts, found.instead_of, strict=True)
            for v in (list_members(f.value) if not f.single or f.relation in _LISTABLE else (f.value,))]
     return MemoryFacts(tuple(f for f, _ in out), tuple(instead for _, instead in out))
+
+
+def _names_employer(value: str, old: Fact) -> bool:
+    "Whether a value is the name of an employer in fewer words: *Songdo High* of *Songdo High School*, `삼성` of `삼성전자`."
+    rest = old.value_key[len(value):] if old.relation_key == "employer" and old.value_key.startswith(value) else ""
+    return rest.startswith(" ") or (len(value) > 1 and bool(rest) and not value.isascii())
 
 
 def _aimed_at(rivals: Sequence[Fact], new: Fact, stated: Sequence[Fact], instead: Sequence[str]) -> list[Fact]:
@@ -266,8 +295,9 @@ def ends(new: Fact,                         # a newer fact
         any_relation = (new.ended or old.ended) and "" in (new.relation_key, old.relation_key)
         said, denied = (new, old) if affirmed else (old, new)
         habit = _habitual(said.value_key, denied.value_key)
-        exact = new.value_key == old.value_key or (new.ended and habit)
-        return ((same or habit) and related) or (exact and any_relation) or (same and gone and old.relation_key in _HAD)
+        short = new.ended and _names_employer(new.value_key, old)
+        exact = new.value_key == old.value_key or short or (new.ended and habit)
+        return ((same or habit or short) and related) or (exact and any_relation) or (same and gone and old.relation_key in _HAD)
     return False
 
 # %% ../../nbs/85_companion/05_supersession.ipynb #39831f91
@@ -332,6 +362,8 @@ class FactKeeper:
         for fact, instead, subject_elsewhere in zip(found.facts, found.instead_of, borrowed, strict=True):
             end, by, rivals = fact.valid_to, None, self.facts.related(record.namespace, fact, instead)
             rivals += _named_otherwise(self.facts, record, fact)
+            if fact.ended and not (fact.relation_key or fact.value_key.isascii()):  # `삼성 그만뒀어`: of `삼성전자`
+                rivals += self.facts.about(record.namespace, fact.subject_key, "employer")
             if again and fact.relation_key:
                 had = self.facts.about_any(record.namespace, [(fact.subject_key, ""), (fact.subject_key, "diet")])
                 rivals += [o for o in had if _resumed(fact, o)]
@@ -348,7 +380,7 @@ class FactKeeper:
                         back = self._taken_back(fact, other) if subject_elsewhere and corrects(record.text) else []
                         if fact.relation == TOGETHER_AGAIN:
                             back = [f for each in self.facts.ended_by([other.seq]).values() for f in each]
-                        self.facts.end([other], max(fact.valid_from, other.valid_from + _MOMENT), record.seq)
+                        self.facts.end([self._part(record, fact, other)], max(fact.valid_from, other.valid_from + _MOMENT), record.seq)
                         self._reopen(tx, back, now)
                         stays |= {other.seq} if subject_elsewhere or (gone and fact.relation == DIED) else set()  # they tell who it was
                         touched.add(other.seq)
@@ -363,6 +395,18 @@ class FactKeeper:
                 self.facts.end([fact], fact.valid_to, by)
         over = self._retire(tx, touched - stays, record, now)
         return [*over, self._dispute(tx, accepted, record, now)] if accepted and record.seq not in touched else over
+
+    def _part(self, record: MemoryRecord, fact: Fact, other: Fact) -> Fact:
+        """The part of an older fact that a newer one replaces. Of a time that is its day or its hour: what stays is a fact of its own from
+        here on, unless another fact of the memory has ended."""
+        over, stays = replaced_part_of_time(other.value, fact.value) if fact.relation_key == other.relation_key == "time" else ("", "")
+        mine = self.facts.of([other.seq]).get(other.seq, []) if over and not (fact.negated or fact.ended) else []
+        if not mine or any(f.valid_to for f in mine):
+            return other
+        gone = replace(other, value=over, value_key=normal_value(over))
+        rest = replace(other, value=stays, value_key=normal_value(stays))
+        self.facts.put(other.seq, record.namespace, [*(gone if f.place == other.place else f for f in mine), rest])
+        return gone
 
     def _taken_back(self, fact: Fact, other: Fact) -> list[Fact]:
         """The facts that a fact had ended which is now corrected to them: *7:15*, *Correction: 9:40*, *No wait, 7:15 was right*. What

@@ -224,7 +224,8 @@ class MemorySearcher:
         ended = {seq: by for seq, h in at.items() if h.past and (by := corrector_of(self.storage, h.record, now)) is not None}
         missing = self.storage.memories.records([by for by in ended.values() if by not in at])
         new = at | {by: hit for by, record in missing.items() if (hit := self._without_evidence(request, record))}
-        return corrections_first(list(at.values()), {seq: new[by] for seq, by in ended.items() if by in new})
+        holding = [seq for seq in ended if any(f.valid_to is None for f, _ in self.storage.facts.with_ends([seq]).get(seq, ()))]
+        return corrections_first(list(at.values()), {seq: new[by] for seq, by in ended.items() if by in new}, holding)
 
     def _without_evidence(self, request: SearchRequest, record: MemoryRecord) -> ExplainedHit | None:
         "A memory that was not found, as a hit of score 0, if it passes the filters."
