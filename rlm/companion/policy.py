@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .statement import DATA, language_data
-from .fact_extraction import is_untrue, text_facts
+from .fact_extraction import denied_statements, is_untrue, text_facts
 from ..core.errors import InvalidInput
 from ..core.guard import screen
 from ..core.text import split_sentences, tokens
@@ -251,7 +251,7 @@ SUREST = 0.5  # expected reward at most before anything was learned: at 1, blame
 _ASKS = "a question that states nothing"
 FORGETS = "it asks to forget"  # reason for which a turn is not kept: the service looks for what it means
 FINAL = ("small talk", "a secret", "it asks to be remembered",  # reasons that the model of turns does not touch
-         "it changes what is planned", "it changes a life", FORGETS, "a thing and its value")
+         "it changes what is planned", "it changes a life", FORGETS, "a thing and its value", "it denies what may be remembered")
 _SIGNS = "forget", "memo", "request", "wish", "edit", "milestone", "lasting", "detail", "hearsay"
 VOTE = 0.5  # weight of the patterns' decision beside the model's output, which is 1 for yes and -1 for no
 DETAIL = 0.2  # importance that a statement with a person, number, day or wish for how things are done has besides
@@ -405,6 +405,8 @@ class MemoryPolicy:
             return False, FINAL[1]
         if "forget" in said:
             return False, FORGETS
+        if denied_statements(turn):
+            return True, FINAL[7]
         if found.unreal and not found.explicit:
             return False, "a joke, wish, case or quotation, not a fact"
         if found.explicit and (not found.question or "personal" in found.parts):

@@ -8,9 +8,10 @@ from rlm import Memory
 from rlm.companion.english import english_introduction
 from rlm.companion.fact_extraction import is_untrue, text_facts
 from rlm.companion.korean import korean_introduction
-from rlm.companion.policy import importance
-from rlm.companion.supersession import replaced_part_of_time
+from rlm.companion.policy import MemoryPolicy, importance
+from rlm.companion.supersession import DENIED, replaced_part_of_time
 from rlm.core.clock import ManualClock
+from rlm.service.proposals import dismiss_proposal, marked_as_doubted, open_proposals
 
 ENGLISH = ("I live in Seoul.", "I work at Globex.", "I'm married.", "I'm a nurse.")
 KOREAN = ("나는 서울에 살아.", "나는 네이버에서 일해.", "나는 결혼했어.", "나는 개발자야.")
@@ -138,3 +139,48 @@ def test_a_moment_is_taken_apart_where_it_names_both_a_day_and_an_hour() -> None
     assert replaced_part_of_time("Tuesday at 3", "Friday") == ("Tuesday", "at 3")
     assert replaced_part_of_time("8월 3일 오후 2시", "3시 반") == ("오후 2시", "8월 3일")
     assert replaced_part_of_time("Tuesday", "Friday") == replaced_part_of_time("Tuesday at 3", "Friday at 3") == ("", "")
+
+
+@pytest.mark.parametrize(("held", "text"), [
+    ("I'm vegetarian.", "I never said I was vegetarian"), ("저는 채식해요", "저 채식한다고 한 적 없어요"),
+    ("My brother is called Jun.", "That's not true, I don't have a brother"), ("우리 형 이름은 민수야",
+    "그건 사실이 아니야, 나는 형이 없어"),
+    ("나는 의사야", "저 의사라고 한 적 없는데요"), ("I live in Busan.", "Who told you I live in Busan?"), ("나는 부산에 살아",
+    "나는 부산에 산다고 말한 적 없어"),
+    ("I'm allergic to peanuts", "No, I never told you I was allergic to peanuts"), ("I have a dog", "That's wrong, I don't have a dog")])
+@pytest.mark.parametrize("session", [False, True])
+def test_what_a_person_denies_is_doubted_until_a_person_decides(held: str, text: str, session: bool, tmp_path: Path) -> None:
+    with Memory(tmp_path / "m.db", embedder=None) as memory:
+        wrong, right = memory.write(held), memory.write("I was born in Jeju.")
+        if session:
+            memory.add_conversation([{"role": "user", "content": text}], session="s")
+        else:
+            memory.write(text)
+            assert MemoryPolicy().decide(text).save
+        [proposal] = open_proposals(memory.reader)
+        assert (proposal.memory.id, proposal.action, proposal.reason) == (wrong.id, "reject", DENIED)
+        assert set(marked_as_doubted(memory.backend, memory.ctx.namespace, [wrong, right])) == {wrong.id}
+        dismiss_proposal(memory.reader, wrong.id)
+        assert not open_proposals(memory.reader) and memory.get(wrong.id).status == wrong.status
+
+
+@pytest.mark.parametrize("text", [
+    "My sister never said she was vegetarian", "I never said I was rich", "I said I was vegetarian", "민수는 부산에 산다고 한 적 없어",
+    "I never had a sister",
+    "That's wrong, the bus leaves at 9", "I never said I lived in Seoul", "사실이 아니야, 나는 누나가 없어", "Did I say I was vegetarian?",
+    "나는 서울에 산다고 한 적 없어"])
+def test_what_denies_something_else_proposes_nothing(text: str, tmp_path: Path) -> None:
+    with Memory(tmp_path / "m.db", embedder=None) as memory:
+        for held in ("I'm vegetarian.", "I live in Busan.", "I have a brother.", "나는 부산에 살아", "우리 형 이름은 민수야"):
+            memory.write(held)
+        memory.add_conversation([{"role": "user", "content": text}], session="s")
+        assert not open_proposals(memory.reader)
+
+
+@pytest.mark.parametrize(("before", "text", "over"), [
+    ("I live in Busan.", "I used to live in Busan as a child", False), ("I live in Busan.", "I lived in Busan in 2010", False),
+    ("I work at Globex.", "I used to work at Globex in 2015", False), ("나는 부산에 살아", "나는 어릴 때 부산에 살았어", False),
+    ("나는 부산에 살아", "나는 2010년에 부산에 살았어", False), ("I started at Globex in May", "I used to work at Globex", True),
+    ("I live in Busan.", "I used to live in Busan", True), ("I work at Globex.", "I left Globex in 2020", True)])
+def test_a_former_state_ends_what_was_true_after_it_only_if_it_lasted(before: str, text: str, over: bool, tmp_path: Path) -> None:
+    assert bool(ended(tmp_path, [before, text])) == over
