@@ -398,7 +398,7 @@ class FactKeeper:
             if fact.valid_to and by:
                 self.facts.end([fact], fact.valid_to, by)
         over = self._retire(tx, touched - stays, record, now)
-        return [*over, self._dispute(tx, accepted, record, now)] if accepted and record.seq not in touched else over
+        return [*over, _dispute(tx, self.memories, accepted, record, now)] if accepted and record.seq not in touched else over
 
     def _taken_back(self, fact: Fact, other: Fact) -> list[Fact]:
         """The facts that a fact had ended which is now corrected to them: *7:15*, *Correction: 9:40*, *No wait, 7:15 was right*. What
@@ -568,17 +568,6 @@ class FactKeeper:
         had = said or [o for o, _ in found]
         return replace(fact, subject=had[0].subject, subject_key=had[0].subject_key) if len({o.subject_key for o in had}) == 1 else fact
 
-    def _dispute(self, tx: SQLWriter, accepted: set[int], new: MemoryRecord, now: datetime) -> MemoryRecord:
-        "Mark a memory as disputed, and link it to what it contradicts."
-        others, at = self.memories.records(list(accepted)), version_time(now, new.updated_at)
-        disputed = new.changed(provenance={**new.provenance, "trust": "disputed"}, version=new.version + 1, updated_at=at)
-        edges = [Edge(new.id, r.id, DISPUTES, origin="facts") for r in others.values()]
-        detail = {"version": disputed.version, "changed": ["provenance"], "reason": "disputed", "with": [e.dst for e in edges]}
-        stored = tx.replace(new, disputed, Event(at, "update", new.id, new.namespace, detail))
-        tx.link(edges, new.namespace, at)
-        tx.log([Event(at, "link", e.src, new.namespace, {"dst": e.dst, "relation": e.relation, "weight": e.weight}) for e in edges])
-        return stored
-
     def keep_all(self,
                  tx: SQLWriter,                     # the transaction in which the memories were stored
                  read: Iterable[tuple[MemoryRecord, MemoryFacts]],  # memories with their numbers, in any order, and the facts of each
@@ -688,6 +677,18 @@ def _long_over(text: str, fact: Fact, other: Fact) -> bool:
         return False
     years = [int(a or b) for a, b in _YEAR.findall(text)]
     return bool(_LONG_AGO.search(text)) or any(year < other.valid_from.year for year in years)
+
+
+def _dispute(tx: SQLWriter, memories: MemoryTable, accepted: set[int], new: MemoryRecord, now: datetime) -> MemoryRecord:
+    "Mark a memory as disputed, and link it to what it contradicts."
+    others, at = memories.records(list(accepted)), version_time(now, new.updated_at)
+    disputed = new.changed(provenance={**new.provenance, "trust": "disputed"}, version=new.version + 1, updated_at=at)
+    edges = [Edge(new.id, r.id, DISPUTES, origin="facts") for r in others.values()]
+    detail = {"version": disputed.version, "changed": ["provenance"], "reason": "disputed", "with": [e.dst for e in edges]}
+    stored = tx.replace(new, disputed, Event(at, "update", new.id, new.namespace, detail))
+    tx.link(edges, new.namespace, at)
+    tx.log([Event(at, "link", e.src, new.namespace, {"dst": e.dst, "relation": e.relation, "weight": e.weight}) for e in edges])
+    return stored
 
 
 def _replaced_part(facts: FactTable, namespace: str, fact: Fact, other: Fact) -> Fact:
