@@ -352,6 +352,7 @@ class FactKeeper:
              ) -> list[MemoryRecord]: # memories that have ended or are disputed, the one itself if newer statements were stored before it
         """Store the facts of a memory; end the older ones that they contradict. What nobody has confirmed does not end what a person has
         accepted: it is disputed. Raises what the transaction raises."""
+        doubt_denied(tx, record, self.facts, self.memories, now)
         if not found.facts and may_answer(record):
             found = facts_of_answer(record, self.memories.records([record.seq - 1]).get(record.seq - 1))
             told = [(f.subject_key, f.relation_key, f.value_key) for f in found.facts]

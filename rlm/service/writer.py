@@ -16,8 +16,8 @@ from types import MappingProxyType
 from typing import Any
 
 from ..companion.pair_judge import AT_ONCE, PairJudge
+from ..companion.fact_extraction import denied_statements
 from rlm.companion.supersession import (
-    doubt_denied,
     DISPUTES,
     FactKeeper,
     MemoryFacts,
@@ -399,9 +399,8 @@ class MemoryWriter:
         "Store what memories state, end what they contradict, and return them, those in their new version that have ended one another."
         now, latest, on = max(r.updated_at for r in records), {r.seq: r for r in records}, self.ctx.settings.supersede == "on"
         for record, stated in zip(records, found, strict=True):
-            if on:
-                doubt_denied(tx, record, self.facts.facts, self.facts.memories, now)
-            for over in self.facts.keep(tx, record, stated, now) if stated.facts or (on and may_answer(record)) else ():
+            for over in self.facts.keep(tx, record, stated, now) if stated.facts or (
+                    on and (may_answer(record) or denied_statements(record.text))) else ():
                 if over.seq in latest:
                     latest[over.seq] = over
         return list(latest.values())
