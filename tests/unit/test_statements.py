@@ -76,7 +76,7 @@ def test_a_letter_around_a_fact_is_not_only_the_fact() -> None:
     ("Isla's best friend is Poppy, whose mum is a dentist.", ["Isla | best friend | Poppy"]),
     ("Morning! I'm Hannah, by the way.", ["user | name | Hannah"]), ("I'm British.", ["user | is | British"]),
     ("My locker is 118.", ["user | locker | 118"]), ("Isla's lessons have moved to Sundays.", ["Isla's lessons | time | Sundays"]),
-    ("딸 하은이는 여섯 살이고 견과류 알레르기가 있어", ["하은 | is | 여섯 살", "하은 | allergy | 견과류"]),
+    ("딸 하은이는 여섯 살이고 견과류 알레르기가 있어", ["하은 | age | 여섯 살", "하은 | allergy | 견과류"]),
     ("나는 고기를 안 먹고 정우는 유제품을 못 먹어", ["user | eat | not 고기", "정우 | eat | not 유제품"]),
     ("하은이 수업 일요일로 바뀌었어", ["하은 수업 | time | 일요일"]), ("하은이 단짝은 유나고 유나 엄마는 치과의사야", []),
     ("우리 고양이는 열네 살 페르시안이고 처방식을 먹어", ["user's 고양이 | is | 열네 살 페르시안", "user's 고양이 | eat | 처방식"])])
