@@ -211,8 +211,8 @@ class _Offer:
     "A memory as the lines that it may take, from the whole to its facts; each is made when it is asked for."
 
     def __init__(self, record: MemoryRecord, asked: Sequence[str], room: int, count: TokenCounter, past: str, id: str,
-                 place: int = 0) -> None:
-        self.record, self._count, self._id, self.place = record, count, id, place
+                 place: int = 0, later: str = "") -> None:
+        self.record, self._count, self._id, self.place, self.later = record, count, id, place, later
         mark = record.extra.get(SLEEP_MARK)
         self._unread = not (isinstance(mark, dict) and mark.get("why") == "compress")  # whether the facts are still to be read
         self._more, self._said, self.first = resolutions(record, asked, not self._unread), list[str](), 0
@@ -272,7 +272,8 @@ def _fill(profile: Sequence[_Offer], answers: Sequence[_Offer], room: int, partl
     for offer, limit in [*first, *((o, room) for o in [*answers, *profile])]:
         if offer.record.id in taken:
             continue
-        if (level := offer.fit(limit - spent)) is not None:
+        outdated = offer.later and offer.later not in taken  # the newer one, which is offered first, had no room
+        if not outdated and (level := offer.fit(limit - spent)) is not None:
             taken[offer.record.id] = offer, level
             spent += _cost(offer, level)
         elif not partly and limit == room:
@@ -343,8 +344,9 @@ def compose(pinned: Sequence[MemoryRecord],          # always present, the most 
     share = 1.0 if _OF_ASSISTANT.search(question) else ASSISTANT
     offers = [(r, relevance * (share if r.role == "assistant" else 1.0)) for r, relevance in found if r.id not in always]
     offers.sort(key=lambda o: -o[1])
-    answers = _by_worth([(_Offer(r, asked, room, count, over.get(r.id, ""), named.get(r.id, ""), n), w)
-                         for n, (r, w) in enumerate(offers)], room)
+    newer = {id: what[7:] for id, what in (past or {}).items() if what.startswith("later: ") and what[7:] in {r.id for r, _ in offers}}
+    answers = _newer_first(_by_worth([(_Offer(r, asked, room, count, over.get(r.id, ""), named.get(r.id, ""), n, newer.get(r.id, "")), w)
+                                      for n, (r, w) in enumerate(offers)], room))
     lines, used, left_out = _fill_in_order(profile, answers, room, False)
     if left_out:
         lines, used, left_out = _fill_in_order(profile, answers, room - count(_omission(len(profile) + len(answers))), True)
@@ -379,6 +381,17 @@ def _by_worth(answers: Sequence[tuple[_Offer, float]], room: int) -> list[_Offer
     most = max(worth, default=0.0) or 1.0
     order = by_marginal_relevance([(w / most) ** FLATTEN for w in worth], [frozenset(tokens(o.record.text)) for o, _ in answers])
     return [answers[i][0] for i in order]
+
+
+def _newer_first(answers: Sequence[_Offer]) -> list[_Offer]:
+    "The answers with the later memory that may have taken the place of one before that one: a short line alone would tell what was."
+    each, out = {o.record.id: o for o in answers}, dict[str, _Offer]()
+    for offer in answers:
+        chain = [offer]
+        while (later := chain[-1].later) and later not in {o.record.id for o in chain}:
+            chain.append(each[later])
+        out |= {o.record.id: o for o in reversed(chain) if o.record.id not in out}
+    return list(out.values())
 
 
 def _omission(number: int) -> str:

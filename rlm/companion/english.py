@@ -315,7 +315,8 @@ WHEN = (rf"(?:{_DAYS}|{_DATES}|{_HOURS})"  # a moment: *Friday at half past two*
 _SUM = r"[$€£]?\d[\d,.]*(?: (?:dollars|euros|pounds|quid))?(?: (?:a|per) (?:day|week|month|year|hour))?"
 _PRICED = r"rent|price|cost|fees?|rate|bill|tuition|premium|salary|wages?|pay|budget|deposit|subscription|membership|allowance"
 _SOMEBODY = r"(?!.*\b(?:not|never)\b).{1,40}? (?:(?:have|has|had|just|now) )*"
-_NO_OBJECT = "his|her|their|your|its|an?|the|my|our|back|forward|up"
+_MOMENT = LazyPattern(WHEN, re.I)
+_NO_OBJECT = "his|her|their|your|its|an?|the|my|our|back|forward|up|off|out"
 _THING_OF = rf"(?P<r>(?:(?:the|my|our) )?(?!(?:{_NO_OBJECT}) )[\w'-]+(?: (?!to\b|from\b)[\w'-]+){{0,4}}?)"
 _PRICE_OF = rf"(?=(?:[\w'-]+ ){{0,4}}?(?:{_PRICED})\b){_THING_OF}"
 _MOVED = Phrases(frozenset(("move", "movi", "push", "shif", "resc", "post", "chan", "swit", "brou", "put", "putt", "brin")), LazyPattern(
@@ -412,7 +413,7 @@ def _personal(subject: str, p: Predicate) -> Statement | None:
         return None
     if w.relation == "wear":
         subject = _BODY.sub("", subject)
-    if w.relation == "residence" and _WEEKDAY.match(value):  # *the lessons have moved to Sundays*
+    if w.relation == "residence" and (_WEEKDAY.match(value) or _MOMENT.fullmatch(value)):  # *the lessons have moved to Sundays*
         return Statement(subject, "time", value, True, p.negated, p.ended, p.instead_of)
     denied = (w.sense == "denies") != (p.negated and w.sense != "denies")
     return Statement(subject, w.relation, value, w.single, denied, w.sense == "ends" or p.ended, p.instead_of)

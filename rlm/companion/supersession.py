@@ -18,9 +18,9 @@ from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from typing import Any
 
-from .english import may_end_facts
-from .korean import kin_subjects
 from .life_events import TOGETHER_AGAIN, is_of_a_couple, over_with_couple
+from .english import WHEN as ENGLISH_WHEN, may_end_facts
+from .korean import MOMENT as KOREAN_WHEN, kin_subjects
 from .statement import DIED, MOVED, POSSESSION, Statement, language_data, list_members, normal_value, relation_of
 from .fact_extraction import ANSWER, COUNTED, MEANT, alike, answered, corrects, denied_statements, text_facts, value_in_place
 from ..core.guard import may_overrule
@@ -436,14 +436,15 @@ class FactKeeper:
                 told = self._corrected(record, fact, instead) if instead or fact.relation not in ("counted", "spelling") else None
             elif fact.subject_key in _PRONOUNS:
                 told = self._meant(record, fact)
+            elif event := _moved_event(record, fact):
+                told = self._definite(record, event, instead)
+                told, instead = (told, instead) if told != event else _moved(self.facts, self.memories, record, event, instead)
             elif fact.relation in _SWITCHED:
                 told, instead = self._switched(record, fact) or (None, instead)
             elif fact.relation == TOGETHER_AGAIN:
                 told = fact if over_with_couple(self.facts, record.namespace, normal_value(speaker_of(record)), fact) else None
             elif fact.relation == RETURNED:
                 told = _returned(self.facts, record, fact)
-            elif fact.relation == MOVED:
-                told = self._moved(record, replace(fact, relation="time", relation_key="time"))
             else:
                 told = self._definite(record, fact, instead)
             if told is not None:
@@ -556,18 +557,6 @@ class FactKeeper:
         return fact if one is None else replace(fact, subject=one.subject, subject_key=one.subject_key, relation=one.relation,
                                                 relation_key=one.relation_key)
 
-    def _moved(self, record: MemoryRecord, fact: Fact) -> Fact:
-        """What was moved, as the one event of that noun that has a time: *the meeting* as *the meeting with Han*, `예약` as `치과 예약`.
-        Of several it is the one of which all words are said."""
-        told = self._definite(record, fact)
-        if told != fact or any(o.relation_key == "time" for o in self.facts.related(record.namespace, fact)):
-            return told
-        bare = fact.subject_key.removeprefix(f"{normal_value(speaker_of(record))}'s ")
-        found = [(o, _modifiers(o.subject_key, bare, record)) for o in self.facts.times(record.namespace)]
-        found = [(o, more) for o, more in found if more is not None and not (o.negated or o.ended)]
-        said = [o for o, more in found if more and all(w in record.text.casefold() for w in more)]
-        had = said or [o for o, _ in found]
-        return replace(fact, subject=had[0].subject, subject_key=had[0].subject_key) if len({o.subject_key for o in had}) == 1 else fact
 
     def keep_all(self,
                  tx: SQLWriter,                     # the transaction in which the memories were stored
@@ -824,16 +813,117 @@ _FOR_A_WHILE = LazyPattern(  # of a visit: *I'm back in Leeds this week*
 _KOREAN_WITH = LazyPattern(r"(?<=[가-힣])(?:이랑|랑|하고|과|와|의)$")
 
 
-def _modifiers(subject: str, event: str, record: MemoryRecord) -> list[str] | None:
-    "The words that tell an event from others of its noun: *han* of *meeting with han*, `치과` of `치과 예약`; None: it is another event."
-    own = subject.removeprefix(f"{normal_value(speaker_of(record))}'s ")
-    if own == event:
+def _moved(facts: FactTable, memories: MemoryTable, record: MemoryRecord, fact: Fact,
+           instead: tuple[str, ...]) -> tuple[Fact, tuple[str, ...]]:
+    """What was moved, as the one event of that noun that has a moment: *the meeting* as *the meeting with Han*, `예약` as `치과 예약`,
+    *the session* as what *I have a session on Monday* tells; with the values that it replaces. Of several it is the one of which
+    all words are said."""
+    me, namespace = normal_value(speaker_of(record)), record.namespace
+    if any(o.relation_key == "time" for o in facts.related(namespace, fact)):
+        return fact, instead
+    found = list[tuple[str, Fact, str, list[str]]]()
+    for o in dict.fromkeys([*facts.times(namespace), *facts.recent(namespace)]):
+        event, moment = _dated_event(o, me)
+        if moment and o.seq != record.seq and (more := _modifiers(event, fact.subject_key, me)) is not None:
+            found.append((event, o, moment, more))
+    had = [f for f in found if f[3] and all(w in record.text.casefold() for w in f[3])] or found
+    if len({event for event, *_ in had}) != 1:
+        return fact if had else _moved_by_words(facts, memories, record, fact), instead
+    _, one, moment, _ = had[0]
+    if one.relation_key == "time":
+        return replace(fact, subject=one.subject, subject_key=one.subject_key), instead
+    start, _, rest = one.value_key.partition(moment)
+    value = one.value[:len(start)] + fact.value + one.value[len(one.value) - len(rest):]
+    return replace(fact, subject=one.subject, subject_key=one.subject_key, relation=one.relation, relation_key=one.relation_key,
+                   value=value, value_key=normal_value(value), single=one.single), (*instead, one.value_key)
+
+
+def _moved_by_words(facts: FactTable, memories: MemoryTable, record: MemoryRecord, fact: Fact) -> Fact:
+    """The fact of an event of which none was kept, where one of the speaker's last memories names it with one other moment:
+    *Mia's swimming class is on Mondays*. That becomes a fact, which this one ends."""
+    me, found = normal_value(speaker_of(record)), list[tuple[MemoryRecord, str]]()
+    [*_, noun] = fact.subject_key.split()
+    for old in memories.records(range(max(1, record.seq - _MOVED_WITHIN), record.seq)).values():
+        own = (old.namespace, old.kind, old.valid_to, speaker_of(old)) == (record.namespace, "block", None, speaker_of(record))
+        if own and "?" not in old.text and len(old.text) <= ANSWER and _mentions(old.text, noun):
+            moments = [m[0] for m in _WHEN.finditer(old.text)]
+            named = _modifiers(normal_value(_WHEN.sub("", old.text)).rpartition(noun)[0] + noun, fact.subject_key, me)
+            found += [(old, moments[0])] if len(moments) == 1 and named is not None else []
+    if len(found) == 1 and not facts.of([found[0][0].seq]).get(found[0][0].seq):
+        old, moment = found[0]
+        alone = len(split_sentences(old.text)) == 1
+        facts.put(old.seq, old.namespace, [Fact(old.seq, 0, fact.subject, "time", moment, fact.subject_key, "time",
+                                                     normal_value(moment), True, False, False, alone, old.valid_from)])
+    return fact
+
+
+_RESCHEDULED = LazyPattern(  # words of a moment that is another one now
+    r"\b(?:moved|moving|(?:re)?scheduled|pushed|postponed|put (?:off|back)|delayed|shifted|switched|changed|brought|now)\b|"
+    r"미[뤄뤘루]|변경|바[꿨꾸꿔뀌뀐뀔뀜]|연기|옮[겼겨기김]|당[겼겨김]|늦[춰췄]|조정|밀[렸려]|지연")
+_WHEN = LazyPattern(rf"(?<![\w:]){ENGLISH_WHEN}(?![\w:])|{KOREAN_WHEN.pattern}", re.I)
+_OWNED = LazyPattern(r"(?:(?:the|my|our|his|her|their|its) )+")
+_CALENDAR = LazyPattern(r"(?<=[가-힣]) (?:날짜|시간|일정|일시)$")  # `수업 시간` moves with `수업`
+_OF_EVENT = LazyPattern(r" (?:to|in|with|at|for|of|about|on) ")
+_DATED = LazyPattern(rf"(?:an? |the |my |our )?(?P<e>.+?),? (?:(?:on|at|for|in|from) )?(?P<v>{ENGLISH_WHEN})$", re.I)
+_MOVED_WITHIN = 30  # memories before a change among which the words of an event are looked for of which no fact was kept
+
+
+def _moved_event(record: MemoryRecord, fact: Fact) -> Fact | None:
+    "A statement that an event has another moment now, as one of its time; None: the fact is about something else."
+    me, said = normal_value(speaker_of(record)), fact.relation == MOVED
+    if fact.negated or fact.ended or not (said or _RESCHEDULED.search(record.text)):
+        return None
+    if not (said or fact.relation_key == "time"):
+        if not _WHEN.fullmatch(fact.value_key) or not (fact.relation in _SWITCHED or (fact.subject_key == me and _is_noun(fact))):
+            return None
+        subject = fact.subject if fact.relation in _SWITCHED else f"{fact.subject}'s {fact.relation}"
+        fact = replace(fact, subject=subject, subject_key=normal_value(subject))
+    subject = _CALENDAR.sub("", fact.subject)
+    return replace(fact, subject=subject, subject_key=normal_value(subject), relation="time", relation_key="time", single=True)
+
+
+def _is_noun(fact: Fact) -> bool:
+    "Whether a relation is an event's own name, `수업` of `우리 수업이 금요일로 바뀌었어`."
+    return not fact.relation_key.isascii() and fact.relation_key not in language_data("relations")
+
+
+def _dated_event(fact: Fact, me: str) -> tuple[str, str]:
+    "The event of a fact and its moment, in normal form: *a session on Monday* that one has, too; empty: it tells none."
+    if fact.negated or fact.ended:
+        return "", ""
+    if fact.relation_key == "time":
+        return fact.subject_key, fact.value_key
+    if fact.subject_key == me and _is_noun(fact) and _WHEN.fullmatch(fact.value_key):
+        return f"{me}'s {fact.relation_key}", fact.value_key
+    m = _DATED.fullmatch(fact.value_key) if fact.subject_key == me and fact.value_key.isascii() else None
+    return (f"{me}'s {m['e']}", m["v"]) if m else ("", "")
+
+
+def _mentions(text: str, noun: str) -> bool:
+    "Whether a text has a noun as a word, a Korean one with a particle or as the end of another."
+    return re.search(rf"\b{re.escape(noun)}\b" if noun.isascii() else re.escape(noun), text, re.I) is not None
+
+
+def _modifiers(subject: str, event: str, me: str) -> list[str] | None:
+    """The words that tell an event from others of its noun: *han* of *meeting with han*, `치과` of `치과 예약`; None: it is another event.
+    All are in normal form; what is somebody else's is not *my operation*, and what is mine not *his*."""
+    mine, theirs = event.startswith((f"{me}'s ", "my ", "our ")), event.startswith(("his ", "her ", "their "))
+    own, asked = (_OWNED.sub("", s.removeprefix(f"{me}'s "), count=1) for s in (subject, event))
+    if own == asked:
         return []
-    of = _EVENT_OF.fullmatch(own)
-    if event in (own.rpartition(" ")[2], of and of["e"]):
-        more = own.removesuffix(event) if own.endswith(event) else of["x"] if of else ""
-        return [_KOREAN_WITH.sub("", w) for w in more.split()]
-    return [] if own == event.rpartition(" ")[2] and not own.isascii() else None  # `학교 시험` is `시험`
+    if (mine and "'s " in own) or (theirs and "'s " not in own):
+        return None
+    head, name = (_OF_EVENT.split(s)[0].split()[-1] for s in (own, asked))
+    if not own.isascii() and own == name:
+        return []  # `학교 시험` is `시험`
+    if head != name and not (not name.isascii() and len(name) > 1 and head.endswith(name)):
+        return None
+    words, said = ([_KOREAN_WITH.sub("", w) for w in _OF_EVENT.sub(" ", s).split() if w not in ("a", "an", "the", "my", "our")]
+                   for s in (own, asked))
+    if head != name:
+        words[words.index(head)] = head.removesuffix(name)
+        words.append(name)
+    return [w for w in words if w not in said] if set(said) <= set(words) else None
 
 
 _AGAIN = LazyPattern(r"\bagain\b|\bback (?:on|to)\b|다시")

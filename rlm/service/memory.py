@@ -554,7 +554,8 @@ class Memory:
     def superseded_by(self,
                       id: str,  # id of a memory
                       ) -> builtins.list[MemoryRecord]:
-        "Return the memories that this one has ended; `update(id, valid_to=None)` makes one current again. Raises `NotFound`."
+        """Return the memories that this one has ended, and the turns of conversations of which it has ended a statement;
+        `update(id, valid_to=None)` makes a memory current again. Raises `NotFound`."""
         return self.reader.superseded_by(id)
 
     def link(self,

@@ -123,12 +123,12 @@ class MemoryReader:
     def superseded_by(self,
                       id: str,  # id of a memory
                       ) -> list[MemoryRecord]:
-        "Return the memories that this one has ended. Raises `NotFound`."
+        "Return the memories that this one has ended, and the turns of conversations of which it has ended a statement. Raises `NotFound`."
         record = self.get(id)
         by_facts = self.storage.memories.records(list(self.storage.facts.ended_by([record.seq])))
         by_model = [e.src for e in self.storage.edges([record.id], self.namespace) if e.relation == ENDED and e.dst == record.id]
         known = {r.id: r for r in [*by_facts.values(), *(self.storage.get(by_model, self.namespace) if by_model else [])]}
-        return [r for r in known.values() if r.valid_to is not None and r.id != record.id]
+        return [r for r in known.values() if (r.valid_to is not None or r.session is not None) and r.id != record.id]
 
     def page(self,
              k: int,                      # largest number returned

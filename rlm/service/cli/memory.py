@@ -114,8 +114,8 @@ def write(memory: Memory, text: tuple[str, ...], jsonl: IO[str] | None, id_: str
         for r in stored:
             click.echo(f"{r.id}  {clip(r.text, 90)}")
             for old in memory.superseded_by(r.id):
-                click.echo(f"{'':12}  ends {old.id}: {clip(old.text, 76)}")
-                ended += 1
+                click.echo(f"{'':12}  ends {'' if old.valid_to else 'a statement of '}{old.id}: {clip(old.text, 76)}")
+                ended += old.valid_to is not None
         if ended:
             click.echo(HOLDS_AGAIN, err=True)
     else:
@@ -353,7 +353,7 @@ def _ended_by(memory: Memory, ids: Sequence[str]) -> list[MemoryRecord]:
     found = dict[str, MemoryRecord]()
     for one in ids:
         with suppress(NotFound):  # one that is deleted already, and is to be erased, ends nothing
-            found |= {r.id: r for r in memory.superseded_by(one) if r.id not in ids}
+            found |= {r.id: r for r in memory.superseded_by(one) if r.id not in ids and r.valid_to is not None}
     return list(found.values())
 
 
