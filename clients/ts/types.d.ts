@@ -168,6 +168,8 @@ export interface Stats {
   edges: number;
   /** Memories that have no vector yet; without it, none has one. */
   without_vector?: number;
+  /** Strategies that runs taught, by the ontology they are for. */
+  learned_strategies?: Record<string, number>;
   /** When the oldest was recorded. */
   first?: string;
   /** When the latest was changed. */
@@ -374,6 +376,8 @@ export interface Audit {
   recalls: Array<Record<string, unknown>>;
   /** Versions and events of the memory that was named, up to then; null: none was named. */
   history: Record<string, unknown> | null;
+  /** Id of one of the memories → what of it was no longer true by then. */
+  past: Record<string, string>;
 }
 
 /** A memory on the time line. */

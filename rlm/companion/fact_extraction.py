@@ -34,10 +34,7 @@ _WITH_CODA = "".join(map(chr, range(0xAC00 + 4, 0xD7A4, 28)))  # syllables that 
 _THOUGHT = LazyPattern(f"[{_WITH_CODA}] ?줄(?:로)? ?(?:알|착각)")  # 사람들이 내가 부산에 사는 줄 알아
 
 
-@cache
-def _untrue() -> tuple[re.Pattern[str], ...]:
-    "The patterns of sentences that are not told as true, English and Korean."
-    return tuple(re.compile("|".join(language_data(language)["untrue"]), re.I) for language in ("en", "ko"))
+_UNTRUE = tuple(LazyPattern("|".join(language_data(language)["untrue"]), re.I) for language in ("en", "ko"))  # not told as true
 
 
 _TAKEN_BACK = LazyPattern(  # a sentence that says of the one before that it is not true
@@ -49,7 +46,7 @@ _TAKEN_BACK = LazyPattern(  # a sentence that says of the one before that it is 
 
 def _is_untrue(sentence: str, after: str) -> bool:
     "Whether a sentence tells a story, dream or rumour, or what others believe by mistake, or the sentence after it takes it back."
-    plain, (english, korean) = sentence.strip().replace("’", "'"), _untrue()
+    plain, (english, korean) = sentence.strip().replace("’", "'"), _UNTRUE
     told = (korean.search(plain) or _THOUGHT.search(plain)) if _HANGUL.search(plain) else english.search(plain)
     return told is not None or _TAKEN_BACK.fullmatch(after.strip(" .!~ㅋㅎ")) is not None
 

@@ -556,7 +556,8 @@ def statements_about(sentence: str,           # one sentence of several
                      ) -> tuple[list[Statement], str]:  # the facts, and the subject that is left to the next sentence
     "Return the facts that one sentence of a text states, and what the next one is about if it names no subject."
     if m := _NEWS.fullmatch(sentence.strip(" .!~ㅋㅎㅠ^")):
-        return [s for s in statements_about(f"{_with_topic(m['s'])}어", speaker)[0] if s.subject != speaker], ""
+        told, left = statements_about(f"{_with_topic(m['s'])}어", speaker)
+        return [s for s in told if s.subject != speaker], left
     out: list[Statement] = []
     p, near = particles(), about  # `about`: topic so far, which a clause without one goes on with
     bare = introduced = False  # whether the clause before began with someone near without a particle; or told a property of another

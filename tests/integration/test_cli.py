@@ -375,7 +375,7 @@ OTHER_NAMES = (  # what users of other programs type first, and what they are to
     ("memory reset", "rlm namespaces erase NAME"), ("memory context x", "It is: rlm context"), ("mcp start", "It is: rlm mcp"),
     ("start", "It is: rlm serve"), ("db migrate", "upgraded when it is opened"),
     ("version", "rlm --version"), ("check", "It is: rlm db check"), ("init", "It is: rlm config init"),
-    ("import notes.md --dry-run", "--db trial.db"), ("export --output x.jsonl", "rlm export FILE"),
+    ("export --output x.jsonl", "rlm export FILE"),
     ("export -o x.jsonl", "rlm export FILE"), ("memory search tea --user-id alice", "Did you mean '--namespace'?"),
     ("memory search tea --format json", "Did you mean '--json'?"),
     ("memory search tea --sinc 2026", "Did you mean '--since'?"),

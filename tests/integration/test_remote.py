@@ -59,7 +59,7 @@ def test_an_address_gives_the_memory_behind_it_and_the_same_hits_as_the_file(tmp
         assert there[0].passage == found[0].passage and there[0].parts == found[0].parts and there[0].relevance == found[0].relevance
         assert memory.context("boiler") == block and memory.stats()["memories"] == 2
         assert memory.namespaces() == ["default"]
-        with pytest.raises(RemoteError, match="another namespace"):
+        with pytest.raises(RemoteError, match="only the namespace"):
             memory.namespace("other").list()
         assert asyncio.run(memory.acontext("boiler")) == block and asyncio.run(memory.astats()) == memory.stats()
         with pytest.raises(InvalidInput, match="no filter"):

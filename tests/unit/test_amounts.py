@@ -19,7 +19,8 @@ ASKED = {
          "Why did merchants pay twice?", "What do I pay attention to?", "누구 집이야?", "What time of year is it best?"]}
 TELLS = [("price", "Rent's 820 but there's a yard."), ("price", "귀마개 맞췄는데 180유로 줌"),
         ("price", "보증금 3억에 월 70"), ("price", "Dinner was free."),
-         ("price", "The vet was an arm and a leg."), ("price", "Kieran sells his bike for 220"),
+         ("price", "The vet was an arm and a leg."), ("price", "A new sail costs too much."),
+         ("price", "The plumber charges sixty an hour."), ("price", "Kieran sells his bike for 220"),
         ("price", "밥값은 34만원 나왔어"), ("price", "월 1,340불"),
          ("price", "취소하면 전액 돌려준다"), ("price", "two hundred for the pair"),
          ("price", "sold at 480"), ("price", "offer: 85k"), ("price", "EUR50 a month"),

@@ -10,16 +10,6 @@ from rlm.core.errors import InvalidInput
 from rlm.service.cli import main
 
 
-@pytest.mark.parametrize("text", ["\u200b", " \u2060\ufeff\n", "\u3164", "\u00ad\u200d"])
-def test_a_text_that_nobody_sees_is_blank(text: str) -> None:
-    with Memory(":memory:", embedder="none") as memory:
-        with pytest.raises(InvalidInput, match="text is blank"):
-            memory.write(text)
-        with pytest.raises(InvalidInput, match="query is blank"):
-            memory.search(text)
-        assert memory.write("가").text == "가" and memory.write("🙂").id
-
-
 def test_a_name_that_is_too_long_is_not_to_be_parted() -> None:
     with Memory(":memory:", embedder="none") as memory, pytest.raises(InvalidInput, match="Give a shorter one") as wrong:
         memory.write("Bees.", title="t" * 513)

@@ -157,8 +157,6 @@ def compose_hangul(text: str,  # a text of any length
 
 # %% ../../../nbs/10_core/02_normal_form.ipynb #08e7b8f6
 _SURROGATE = LazyPattern("[\ud800-\udfff]")
-_VISIBLE = LazyPattern(  # a character that is no white space, and that a person sees
-    r"[^\s\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0]")
 _LONGEST_NAME = 512  # characters from which on what is too long is a text that can be parted
 
 
@@ -175,7 +173,7 @@ def valid_text(value: object,           # value that is to be stored as a text
     "Return a text untouched. Raises `InvalidInput` for what is no str, blank, too long, or holds NUL or half a surrogate pair."
     if not isinstance(value, str):
         raise InvalidInput(f"The {what} is {type(value).__name__}, not text.", "Pass a str.")
-    if _VISIBLE.search(value) is None:
+    if not value.strip():
         raise InvalidInput(f"The {what} is blank.", "Write at least one character that is not white space.")
     if len(value) > limit:
         raise InvalidInput(f"The {what} has {len(value):,} characters; {limit:,} are allowed.",
