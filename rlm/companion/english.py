@@ -337,7 +337,8 @@ _OFF = Phrases(frozenset(("cast", "plas", "slin", "spli", "brac", "reta", "crut"
 _TAKEN_OFF = Phrases(frozenset({"took", "take"}), LazyPattern(  # *The doctor took Dad off statins*
     r".{1,40}? (?:(?:has|have|just) )*(?:took|taken) (?P<s>me|my [\w-]+|[A-Z][\w'-]*) off (?=(?P<v>.*))"))
 _NO_NAME = r"He|She|It|They|We|You|I|The|This|That|These|Those|An?|Who|What|All|Some\w*|Every\w+|Any\w+|No\w*|Many|Few|Most|If|When|One"
-_DIED_HOW = (  # not *of boredom*, *in the film*
+_DIED_HOW = (  # not *of boredom*, *in the film*; of *died in the city of Turku* the place is kept
+    r"(?! in the (?:city|town|village) of )"
     r"(?![ ,]+(?:of|from) (?:boredom|laughter|laughing|embarrassment|shame|curiosity|envy|cringe|heat|cold|thirst|hunger)\b|"
     r".* in (?:the|an?|this|that|my) (?:[\w-]+ )?(?:film|movie|book|novel|play|series|show|story|game|episode|dream|finale|scene)\b)"
     rf"(?:[ ,]+(?:of|from|in|on|at|by|last|this|aged|after|during|before|with|early|late|back|when (?:I|we|he|she) (?:was|were)|the|"
