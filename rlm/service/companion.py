@@ -151,7 +151,7 @@ class Companion:
     def context(self,
                 query: str,                             # subject of the prompt: mostly the person's last turn
                 tokens: int = 1024,                     # budget of the whole block
-                k: int | None = None,                   # memories looked for, at most; None: 20, of a large budget one for 40 tokens
+                k: int | None = None,                   # memories looked for, at most; None: 20, of a large budget one for 20 tokens
                 count: TokenCounter = estimate_tokens,  # counts the tokens of a text: a model's tokenizer, or the estimate
                 door: str = "python",                   # interface, for the log of recalls: python, cli, rest or mcp
                 actor: str = "",                        # caller as the interface knows it, for the log of recalls

@@ -176,7 +176,7 @@ class ConversationReader:
                 yield n, words, why, {}
 
     def _by_model(self, turns: Sequence[Mapping[str, Any]], model: "Model") -> Iterator[tuple[int, str, str, Mapping[str, Any]]]:
-        "Yield what a model proposes, and the messages that it is not shown or that are nobody's memory."
+        "Yield what a model proposes, and the messages that it is not shown or that no person has said."
         from rlm.companion.fact_extraction import NumberedTurn, read_memories, turn_batches  # here, as it loads the clients of models
         shown = list[NumberedTurn]()
         for n, turn in enumerate(turns):

@@ -498,7 +498,7 @@ class ForeignReport:
     format: str  # the program
     conversations: int = 0  # conversations read
     added: int = 0  # memories that are new
-    updated: int = 0  # memories that were there in other words, which nobody here has chosen
+    updated: int = 0  # memories that were there in other words, which were not changed here
     present: int = 0  # memories that were there already
     deleted: int = 0  # memories that were deleted here, and stay so
     left_out: int = 0  # messages that the reader does not take: hidden ones, tools' answers, other branches, without words

@@ -484,7 +484,7 @@ class Memory:
     def context(self, /,
                 query: str,          # subject of the prompt: mostly the person's last turn
                 tokens: int = 1024,  # budget of the whole block
-                k: int | None = None,  # memories looked for, at most; None: 20, of a large budget one for 40 tokens
+                k: int | None = None,  # memories looked for, at most; None: 20, of a large budget one for 20 tokens
                 count: TokenCounter = estimate_tokens,  # counts the tokens of a text: a model's tokenizer, or the estimate
                 facts: Mapping[str, object] | None = None,  # facts of the situation, for the rules: name → value
                 apart_from: str | None = None,  # a session whose turns stand in the prompt already, and are left out

@@ -51,7 +51,7 @@ def _value(text: str) -> Any:
 
 
 def line_kinds(lines: Sequence[str],  # lines of a note
-               ) -> list[str]:        # of each line: text, code or hidden
+               ) -> list[str]:        # kind of each line: text, code or hidden
     """Return which lines are text, which are code between fences, and which stand within a comment, a style or a script that began above;
     one that has no end is none."""
     found, fence, until = list[str](), "", ""

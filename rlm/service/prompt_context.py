@@ -100,16 +100,16 @@ class ContextBuilder:
         self._rule_policy: Any = None  # opened with the first rule
 
     def build(self,
-                query: str,                             # subject of the prompt: mostly the person's last turn
-                tokens: int = 1024,                     # budget of the whole block
-                k: int | None = None,                   # memories looked for, at most; None: 20, of a large budget one for 40 tokens
-                count: TokenCounter = estimate_tokens,  # counts the tokens of a text: a model's tokenizer, or the estimate
-                door: str = "python",                   # interface, for the log of recalls: python, cli, rest or mcp
-                actor: str = "",                        # caller as the interface knows it, for the log of recalls
-                apart_from: str | None = None,          # a session whose turns stand in the prompt already, and are left out
-                least: float = 0.0,                     # relevance that a memory must have, from 0 to 1, where it is known
-                facts: Mapping[str, object] | None = None,  # facts of the situation, for the rules: name → value
-                ) -> ContextBlock:
+              query: str,                             # subject of the prompt: mostly the person's last turn
+              tokens: int = 1024,                     # budget of the whole block
+              k: int | None = None,                   # memories looked for, at most; None: 20, of a large budget one for 20 tokens
+              count: TokenCounter = estimate_tokens,  # counts the tokens of a text: a model's tokenizer, or the estimate
+              door: str = "python",                   # interface, for the log of recalls: python, cli, rest or mcp
+              actor: str = "",                        # caller as the interface knows it, for the log of recalls
+              apart_from: str | None = None,          # a session whose turns stand in the prompt already, and are left out
+              least: float = 0.0,                     # relevance that a memory must have, from 0 to 1, where it is known
+              facts: Mapping[str, object] | None = None,  # facts of the situation, for the rules: name → value
+              ) -> ContextBlock:
         """Return a block for a prompt: rules that apply, pinned memories, then what answers the question, dated and attributed, each line
         with its id. It never costs more than its budget. What has ended or was rejected is not in it. Raises `InvalidInput`."""
         budget = read_count(tokens, "tokens", 1)

@@ -16,7 +16,7 @@ from rlm.store.sqlite.facts import Rejection
                                     'rlm context "what shall I drink?" --fact hour=9'))
 @click.argument("query")
 @click.option("--tokens", type=int, default=1024, show_default=True, help="What the block may cost, all of it.")
-@click.option("-k", type=int, help="How many memories compete for room, at most; 20 unless said, of a large budget one for 40 tokens.")
+@click.option("-k", type=int, help="How many memories compete for room, at most; 20 unless said, of a large budget one for 20 tokens.")
 @click.option("--fact", "facts", multiple=True, help="What is known, as name=value, for the rules; may be repeated.")
 @with_memory()
 def context_command(memory: Memory, query: str, tokens: int, k: int | None, facts: tuple[str, ...], as_json: bool) -> None:
