@@ -17,7 +17,7 @@ FIGURE = re.compile(r"(?<![\w.,-])-?\.\d{2,3}(?![\w.])|\b\d[\d,.]* ?(?:ms|µs|MB
 MEASURED = r"95_bench/|tests/data/|30_search/12_explainer|30_search/17_past_index"  # results, data sheets, chapters that measure
 SOURCE = re.compile(rf"\]\([^)]*({MEASURED})[^)]*\)|`rlm bench")
 CONSTANTS = {  # sections whose figures are settings or parts of a formula, and no results
-    ("docs/recall.md", "The score is a sum"), ("docs/rules.md", "Its life"), ("docs/design/anchorized-memory.md", "Parts")}
+    ("docs/recall.md", "How the score is made"), ("docs/rules.md", "Its life"), ("docs/design/anchorized-memory.md", "Parts")}
 
 
 def texts() -> Iterator[tuple[Path, str]]:
