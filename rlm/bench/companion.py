@@ -357,7 +357,7 @@ from dataclasses import dataclass, field
 
 from tqdm import tqdm
 
-from ..companion.supersession import RejectedValue
+from ..companion.rejection import RejectedValue
 from ..core.clock import ManualClock
 from ..store.filters import Filters
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from .policy import answers_nothing
 from .fact_extraction import text_facts
-from .supersession import speaker_of
+from .memory_facts import speaker_of
 from ..core.errors import InvalidInput
 from ..core.guard import trust_of
 from ..core.text import clip, split_sentences, tokens

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from .composer import SLEEP_MARK
 from .policy import importance
 from .statement import language_data, normal_value
-from .supersession import MemoryFacts, facts_of, speaker_of
+from .memory_facts import MemoryFacts, facts_of, speaker_of
 from ..core.clock import to_iso
 from ..core.guard import trust_of
 from ..core.text.normal_form import text_cache

@@ -26,7 +26,9 @@ from numpy.typing import NDArray
 
 from .statement import DATA, Statement, language_data, list_members, normal_value
 from .fact_extraction import MOST_CHARACTERS, is_untrue, text_facts
-from .supersession import current_again, end_memory, is_kept_as_given, same_value, speaker_of, verb_of
+from .memory_facts import is_kept_as_given, speaker_of
+from .supersession import current_again, end_memory
+from .value_equality import same_value, verb_of
 from ..core.clock import Clock
 from ..core.guard import may_overrule
 from ..core.text import split_sentences, tokens

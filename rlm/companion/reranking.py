@@ -12,7 +12,7 @@ from typing import Any
 
 from ..core.guard import trust_of
 from ..search.explainer import ExplainedHit
-from .supersession import is_kept_as_given
+from .memory_facts import is_kept_as_given
 
 # %% ../../nbs/85_companion/13_reranking.ipynb #96a20b20
 STATES_FACT = "states the fact that is asked for"

@@ -22,7 +22,9 @@ from numpy.typing import NDArray
 from .composer import SLEEP_MARK
 from .consolidation import SAME, SEED_CURVE, Duplicate, ForgettingCurve, duplicates, fate, is_protected, merge_keys, stated_by
 from .pair_judge import PairJudge, PairJudgement
-from .supersession import FactKeeper, facts_of, rejection_of
+from .memory_facts import facts_of
+from .rejection import rejection_of
+from .supersession import FactKeeper
 from ..core.clock import Clock, to_iso
 from ..core.errors import NotFound, StoreBusy
 from ..core.ids import new_id

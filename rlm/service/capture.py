@@ -7,7 +7,7 @@ from typing import Any
 
 from rlm.companion.composer import without_block
 from rlm.companion.policy import FORGETS
-from rlm.companion.supersession import RejectedValue
+from rlm.companion.rejection import RejectedValue
 from rlm.core.errors import VersionConflict
 from rlm.core.text import valid_text
 from rlm.store.records import MemoryRecord

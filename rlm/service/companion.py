@@ -18,7 +18,7 @@ from ..companion.composer import ContextBlock, TokenCounter, estimate_tokens
 from ..companion.knowledge_graph import DEPTH, ConnectedMemory
 from ..companion.policy import FORGETS, MemoryPolicy, PolicyDecision, Reward, Situation
 from ..companion.sleep import SleepCycle, SleepReport, UndoReport, forgetting_curve
-from ..companion.supersession import RejectedValue
+from ..companion.rejection import RejectedValue
 from ..federation.update import Array, FeedbackExample
 from .conversation_reader import COUNTED, ConversationReader, ConversationReading, conversation_model
 from .memory_audit import MemoryAudit, audit_memory

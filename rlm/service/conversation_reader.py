@@ -22,7 +22,8 @@ from ..companion.composer import SUMMARY, summary
 from ..companion.fact_extraction import answered, text_facts
 from ..companion.policy import MemoryPolicy, Situation, shows
 from ..companion.statement import normal_value
-from ..companion.supersession import RejectedValue, facts_of
+from ..companion.memory_facts import facts_of
+from ..companion.rejection import RejectedValue
 from .input_parsing import read_list, read_turn
 from .memory_context import MemoryContext
 from .results import memory_dict

@@ -67,7 +67,7 @@ def word_context(given: argparse.Namespace,  # options of the hook
         wrong = set[str]()
         served = [*pinned, *(r for r, _ in found.values())]
         if rejections.salts(namespace):
-            from rlm.companion.supersession import refused_values  # reads facts, which takes time to import
+            from rlm.companion.rejection import refused_values  # reads facts, which takes time to import
             wrong = {served[n].id for n in rejections.find_each(namespace, map(refused_values, served))}
         waiting = EventLog(db).proposed(namespace, [r.id for r in served])  # of a person who has not decided yet
         doubted = {r.id: r.changed(provenance={**r.provenance, "trust": "disputed"}) for r in served if r.id in waiting}

@@ -23,7 +23,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from ..companion.supersession import refused_values
+from ..companion.rejection import refused_values
 from ..core.errors import InvalidInput
 from ..core.ids import digest
 from ..core.tables import text_table

@@ -41,7 +41,9 @@ from ..recall.graph import GraphIndex, check_link_files
 from ..recall.graph_builder import BuildReport
 from ..recall.working_memory import Slot, WorkingMemory
 from ..companion.composer import ContextBlock, TokenCounter, estimate_tokens
-from ..companion.supersession import FactKeeper, MemoryFacts, facts_of, rejection_of
+from ..companion.memory_facts import MemoryFacts, facts_of
+from ..companion.rejection import rejection_of
+from ..companion.supersession import FactKeeper
 from .input_parsing import formal_checker, read_k, read_share
 from .memory_context import MemoryContext
 from .reader import MemoryReader

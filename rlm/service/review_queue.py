@@ -20,7 +20,8 @@ from ..store.records import Event, MemoryRecord, new_record
 from ..store.sqlite.facts import Rejection
 from ..store.sqlite.storage import SQLStorage
 from ..companion.statement import normal_value, relation_of
-from ..companion.supersession import DISPUTES, at_each_detail, refused_values, rejectable, words_for, wordings_of
+from ..companion.rejection import at_each_detail, refused_values, rejectable, wordings_of, words_for
+from ..companion.supersession import DISPUTES
 from .input_parsing import read_k
 from .memory_context import MemoryContext
 from .reader import MemoryReader

@@ -17,16 +17,9 @@ from typing import Any
 
 from ..companion.pair_judge import AT_ONCE, PairJudge
 from ..companion.fact_extraction import denied_statements
-from rlm.companion.supersession import (
-    DISPUTES,
-    FactKeeper,
-    MemoryFacts,
-    RejectedValue,
-    facts_of,
-    may_answer,
-    refuse_rejected,
-    refused_values,
-)
+from ..companion.memory_facts import MemoryFacts, facts_of, may_answer
+from ..companion.rejection import RejectedValue, refuse_rejected, refused_values
+from ..companion.supersession import DISPUTES, FactKeeper
 from ..core.errors import InvalidInput, NotFound, RlmError, VersionConflict
 from ..core.guard import BESIDE, LABELS, SCREENED, assigned, confirmed, guarded, guarded_label, reassigned
 from ..core.ids import canonical_json, new_id

@@ -14,7 +14,7 @@ from rlm import Memory
 from rlm.bench.companion import decide_all, labelled, macro_f1
 from rlm.companion.composer import estimate_tokens, resolutions
 from rlm.companion.policy import MemoryPolicy, Situation
-from rlm.companion.supersession import RejectedValue
+from rlm.companion.rejection import RejectedValue
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound
 from rlm.service.capture import capture_prompt

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from rlm import Memory
-from rlm.companion.supersession import RejectedValue
+from rlm.companion.rejection import RejectedValue
 from rlm.core.clock import ManualClock
 
 OVER = (  # said before, said later

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rlm import Memory
-from rlm.companion import supersession
+from rlm.companion import memory_facts
 from rlm.companion.english import may_end_facts
 from rlm.companion.fact_extraction import asked_facts, text_facts
 from rlm.companion.statement import normal_value
@@ -234,9 +234,9 @@ def test_what_the_words_rule_out_states_no_fact_that_could_end_another(monkeypat
              for line in (DATA / f"companion_{name}.jsonl").read_text(encoding="utf-8").splitlines()]
     texts = sorted({text for line in lines for text in re.findall(r'"((?:[^"\\]|\\.){9,300})"', line)})
     spared = [text for text in texts if not may_end_facts(text)]
-    monkeypatch.setattr(supersession, "may_end_facts", lambda text: True)
+    monkeypatch.setattr(memory_facts, "may_end_facts", lambda text: True)
     now = datetime(2026, 5, 1, tzinfo=UTC)
-    assert len(spared) > 20 and not [text for text in spared if supersession.facts_of(new_record(text, now)).facts]
+    assert len(spared) > 20 and not [text for text in spared if memory_facts.facts_of(new_record(text, now)).facts]
 
 
 @pytest.mark.parametrize(("text", "value"), [

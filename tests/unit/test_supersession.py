@@ -8,7 +8,8 @@ import pytest
 
 from rlm import Memory
 from rlm.companion.fact_extraction import text_facts
-from rlm.companion.supersession import RejectedValue, facts_of, rejectable
+from rlm.companion.memory_facts import facts_of
+from rlm.companion.rejection import RejectedValue, rejectable
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
 from rlm.store.sqlite.facts import related_questions

@@ -9,7 +9,8 @@ from rlm.companion.english import english_introduction
 from rlm.companion.fact_extraction import is_untrue, text_facts
 from rlm.companion.korean import korean_introduction
 from rlm.companion.policy import MemoryPolicy, importance
-from rlm.companion.supersession import DENIED, replaced_part_of_time
+from rlm.companion.supersession import DENIED
+from rlm.companion.value_equality import replaced_part_of_time
 from rlm.core.clock import ManualClock
 from rlm.service.proposals import dismiss_proposal, marked_as_doubted, open_proposals
 
