@@ -136,8 +136,9 @@ _AGE = LazyPattern(rf"(?P<n>\d{{1,3}})(?: years? old| ?살| ?세)?|(?P<tens>{'|'
                   rf"(?P<more>{one_of(KOREAN_NUMBERS, 1, 9)}|{one_of(KOREAN_COUNTING, 1, 4)})? ?(?:살)?")
 
 
-def plain_age(value: str) -> str:
-    "An age as a number: *34 years old*, *thirty-four*, `서른네 살`; empty: it is none."
+def plain_age(value: str,  # a value in normal form
+              ) -> str:    # empty: it is no age
+    "Return an age as a number: 34 for *34 years old*, *thirty-four*, `서른네 살`."
     if not (m := _AGE.fullmatch(value)):
         return ""
     if m["n"]:
@@ -146,8 +147,9 @@ def plain_age(value: str) -> str:
     return str(20 + 10 * tens + number_told(m["unit"] or m["more"] or ""))
 
 
-def plain_sum(value: str) -> str:
-    "An amount as a number and a sign: *€1,200*, *1.200 euros*, *€1.2k*, `80만원`; empty: it is none."
+def plain_sum(value: str,  # a value in normal form
+              ) -> str:    # empty: it is no amount of money
+    "Return an amount of money as sign and number: €1200.00 for *€1,200*, *1.200 euros*, *€1.2k*."
     if not (m := _MONEY.fullmatch(value)) or not (m["sign"] or m["unit"] or m["many"]):
         return ""
     unit = m["sign"] or m["unit"] or "원"
@@ -157,8 +159,9 @@ def plain_sum(value: str) -> str:
     return f"{sign}{number:.2f}{(m['per'] or '').replace('per', 'a')}"
 
 
-def plain_moment(value: str) -> str:
-    "A date, a day of the week, a time of day: *the 14th of March*, `3월 14일`, *Tuesday at 3 pm*; empty: it says something else, too."
+def plain_moment(value: str,  # a value in normal form
+                 ) -> str:    # empty: it says something else, too
+    "Return a date, a day of the week and a time of day in one form: -03-14 for *the 14th of March* and `3월 14일`."
     parts, rest = list[str](), value
     for form in _DATE_FORMS:
         if m := form.search(rest):
@@ -188,13 +191,14 @@ def plain_moment(value: str) -> str:
 # %% ../../nbs/85_companion/06_value_equality.ipynb #6ee06b28
 @cache
 def kin_names() -> dict[str, str]:
-    "Kin by each of their names that no others have: *user's mum* → `user's 엄마`; *sister* may be an older or a younger one."
+    "Return kin by each of their names that no others have: *user's mum* → `user's 엄마`; *sister* may be an older or a younger one."
     known = Counter(name for row in TRANSLATED for name in row)
     return {f"user's {name}": f"user's {row[0]}" for row in TRANSLATED for name in row if known[name] == 1}
 
 
-def in_both_languages(fact: Fact) -> str:
-    "A fact's value as it is in both languages; empty: that is not known."
+def in_both_languages(fact: Fact,  # a fact of which the value may be told in either language
+                      ) -> str:    # empty: that is not known
+    "Return a fact's value in a form that is the same in English and Korean: *seoul*, a number of years, a date."
     relation, value = fact.relation_key, fact.value_key
     if relation in ("age", "birthday"):
         return plain_age(value) if relation == "age" else plain_moment(value)
