@@ -28,6 +28,7 @@ from ..store.sqlite.recall_log import ServedMemory
 from ..search.candidates import LATER, LIKELY, Query
 from ..search.explainer import BY_WORDS, NEARBY, ExplainedHit
 from ..search.lexical.bm25 import CONTEXT_FIELDS
+from ..search.asked_period import Period, asked_period
 from ..search.query_features import asks_before, past_moment
 from ..search.scoring import SCORE_EPSILON, UPDATE
 from ..recall.anchoring import AnchoredSearcher
@@ -38,7 +39,7 @@ from ..recall.graph import GraphIndex
 from ..companion.fact_extraction import asked_facts
 from ..companion.fact_lookup import corrector_of, ended_of, past_of, stating_facts
 from ..companion.policy import answers_nothing, only_asks
-from ..companion.reranking import corrections_first, fact_first, merge_duplicates, reply_first
+from ..companion.reranking import corrections_first, fact_first, merge_duplicates, reply_first, told_then_first
 from .memory_context import MemoryContext
 from .reader import MemoryReader
 from .results import Explanation, Hit, Parts, SearchResults, by_column, make_hit
@@ -161,7 +162,7 @@ class MemorySearcher:
         if (found := self._search_index(request, k)) is None:
             return SearchResults(request.text, request.filters, self.full_text(request, k), source="full text")
         found = self._known_first(request, self._reply_first(request, self._without_acknowledgements(request, found, k), k))
-        found = merge_duplicates(found)[:k]
+        found = merge_duplicates(self._told_then_first(request, found, k))[:k]
         hits = tuple(make_hit({"rank": n, "score": h.score, "memory": h.record, "parts": h.shares, "relevance": h.relevance,
                                "past": h.past, "duplicates": h.duplicates, "placed_by": h.placed_by}) for n, h in enumerate(found, start=1))
         kept, refused = _cut_irrelevant(hits, least, found[0].floor if found else 0.0)
@@ -173,6 +174,11 @@ class MemorySearcher:
         "Return how many memories the index knows that have no vector, where questions are compared by meaning or vectors are on their way."
         told = self.ctx.embeddings.loaded_model if self.index.semantic.model else self.ctx.embeddings.later
         return len(self.index.unembedded) if told else 0
+
+    @property
+    def _all_words(self) -> float | None:
+        "Return the relevance of a memory that holds every word of a question, by words alone; None: a learned ranker tells none."
+        return None if self.index.scorer.trained_on else BY_WORDS.probability(1.0, 0.0, 0.0, self.index.lexical.documents)
 
     def _with_ended(self, request: SearchRequest) -> SearchRequest:
         "The question with filters that let what has ended pass, where it asks about an earlier time."
@@ -202,13 +208,27 @@ class MemorySearcher:
         if not asked or request.filters.valid_at is not None or (at is None and asks_before(request.text)):
             return found
         there = {h.record.seq: h.record for h in found}
-        known = None if self.index.scorer.trained_on else BY_WORDS.probability(1.0, 0.0, 0.0, self.index.lexical.documents)
         for record in reversed(stating_facts(self.storage, self.namespace, asked, _KNOWN, there, now, at)):
             if found and found[0].record.valid_from > record.valid_from and f"({UPDATE})" in found[0].shares:
                 continue  # another has its place already
             hit = next((h for h in found if record.id in (h.record.id, *h.duplicates)), None) or self._without_evidence(request, record)
-            found = fact_first(found, hit, known) if hit else found
+            found = fact_first(found, hit, self._all_words) if hit else found
         return found
+
+    def _period(self, request: SearchRequest) -> Period | None:
+        "The period that a question asks about and nothing else; None where filters give one already."
+        given = request.filters
+        return None if given.since or given.until or given.valid_at else asked_period(request.text, self.ctx.clock.now(), self.ctx.where)
+
+    def _told_then_first(self, request: SearchRequest, found: list[ExplainedHit], k: int) -> list[ExplainedHit]:
+        "The hits, after what was told in the period that is asked for, where nothing else is: *What did I do last month?*"
+        if (period := self._period(request)) is None:
+            return found
+        then = replace(request, filters=replace(request.filters, since=period[0], until=period[1], now=request.filters.as_of))
+        hits = {h.record.seq: h for h in self._search_index(then, k) or []}
+        told = [r for r in self.storage.find(self.namespace, then.filters, _RANKED) if not answers_nothing(r.text, r.role)]
+        hits |= {r.seq: ExplainedHit(r, 0.0, {}) for r in told if r.seq not in hits}
+        return told_then_first(found, list(hits.values())[:k], self._all_words)
 
     def _corrected(self, request: SearchRequest, found: list[ExplainedHit]) -> list[ExplainedHit]:
         "The hits with what is no longer true of each. Where nothing of one is, what corrects it stands before it, as relevant as it was."
@@ -338,7 +358,8 @@ class MemorySearcher:
                 told = ended_of(self.storage, [memory], self.ctx.clock.now()).get(memory.id, "")
         shown_as = placed_by = ""
         moved = told or self.storage.facts.ended_by([memory.seq])  # a correction stands before what it corrects
-        states = not past and bool(moved or asked_facts(request.text))  # what states the fact that is asked for is before all others
+        asked_for = asked_facts(request.text) or self._period(request)  # a fact, or all of a period, which is placed before all others
+        states = not past and bool(moved or asked_for)
         if states or not (past or held or not parts):
             there = self.search(request, min(rank or self.ctx.settings.search_k, _RANKED) + _KNOWN)
             refused = None if held else there.refused
