@@ -416,7 +416,8 @@ class Memory:
                **filters: Any,             # tags, category, kind, status, session, since, until …: the fields of `Filters`
                ) -> SearchResults:
         """Return the memories that fit the query best, best first. Filters: `tags` (`match="any"`: one of them is enough), `category`,
-        `kind`, `status`, `session`, `speaker`, `role`, `since`, `until`, `valid_at`, `as_of`. Raises `InvalidInput`, `ModelMismatch`."""
+        `kind`, `status`, `session`, `speaker`, `role`, `since`, `until`, `valid_at` (what was true at that moment), `as_of` (what the
+        store knew at that moment, right or wrong). Raises `InvalidInput`, `ModelMismatch`."""
         least = read_share(min_score, "min_score")
         if slot is None and (radius is not None or not fallback or context is not None):
             raise InvalidInput("A radius, a context, or no fallback, says something only of a search with a slot.", "Give slot='auto' too.")
@@ -436,9 +437,9 @@ class Memory:
                **filters: Any,            # filters of `search`
                ) -> SearchResults:
         """Return the memories that fit the query best, from what is in mind if that is enough; `trace()` says which layer gave them.
-        Attention ranks by score alone. What `search` does besides, it does not: put what states the fact asked for, or corrects another
-        memory, first; leave out acknowledgements; make one hit of equal texts; find what has ended when the past is asked about; keep
-        a floor of relevance."""
+        Ranks by score alone. Unlike `search` it does not put first what states the fact asked for or corrects another memory, leave out
+        acknowledgements and what is below the floor of relevance, make one hit of equal texts, or find what has ended when the question
+        is about the past."""
         found: SearchResults = self.intelligent_search(query, query_embedding, keywords, k, top_k=top_k, **filters)["results"]
         return found
 
@@ -537,14 +538,15 @@ class Memory:
                if_version: int | None = None,  # delete this version only; another one raises `VersionConflict`
                restart: bool = False,      # new start of the conversations: the same words are stored again
                ) -> int:
-        """Take memories out of the present, or out of the file; returns how many, 0 for one that was erased before. Raises `NotFound`
-        before anything is deleted. A turn stays away when its program sends the history again; with `restart` it is stored."""
+        """Delete memories and return how many; `restore` brings them back. With `erase` every trace goes, and one that was erased before
+        counts as 0. Raises `NotFound` before anything is deleted. A turn stays away when its program sends the history again; with
+        `restart` it is stored."""
         return self.writer.delete(id, erase, force, if_version, restart)
 
     def restore(self,
                 id: str,  # id of a deleted memory
                 ) -> MemoryRecord:
-        "Bring a deleted memory back as its next version, without its links, and return it. Raises `NotFound`: erased is gone."
+        "Bring a deleted memory back as its next version, without its links, and return it. Raises `NotFound`, also for an erased one."
         return self.writer.restore(id)
 
     def history(self,
