@@ -123,7 +123,7 @@ SAME = 0.92  # cosine from which two memories that say the same are merged
 
 @dataclass(frozen=True)
 class Duplicate:
-    "Two memories of which one is enough."
+    "Two memories that say the same, so that one of them is enough."
 
     stays: MemoryRecord  # the survivor
     goes: MemoryRecord  # memory that is merged into the other

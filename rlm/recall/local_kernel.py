@@ -73,7 +73,7 @@ def is_conclusive(ranked: RankedList,  # memories, best first
                   bound: float,  # score that the last of those must reach that are to be sure
                   sure: int | None = None,  # number of hits that must be sure; None: all
                   ) -> bool:
-    "Tell whether an answer is conclusive: as many memories as are wanted, of which the first are better than any elsewhere."
+    "Tell whether an answer is conclusive: it has as many memories as are wanted, and the first are better than any elsewhere."
     return len(ranked) >= k and ranked.rows.item((k if sure is None else min(sure, k)) - 1, 1) >= bound
 
 # %% ../../nbs/40_recall/16_local_kernel.ipynb #46a96a88

@@ -192,7 +192,7 @@ class NeighbourhoodCache:
     def invalidate(self,
                    seqs: frozenset[int],  # memories that are different or new
                    ) -> None:
-        "Make those neighbourhoods anew of which a memory is different or gone: it has another number in the index, or none."
+        "Mark the neighbourhoods with a memory that has changed or is gone; they are made anew when they are asked for."
         if self._vectors is not None:
             self._vectors.forget(seqs)
         for name in [name for name, made in self._made.items() if not (made[1].current and made[1].unchanged())]:

@@ -463,7 +463,7 @@ class _PairAudit:
                 yield AuditFinding("subsumed", (first, second), _SUBSUMED.format(second))
 
     def groups(self) -> Iterator[PairGroup]:
-        "Yield the groups of pairs of which not all are listed, the largest first."
+        "Yield the groups whose pairs are not all listed, the largest first."
         for (kind, name), t in sorted(self._tallies.items(), key=lambda item: (KINDS.index(item[0][0]), -item[1].pairs, item[0][1])):
             if t.pairs > len(t.examples):
                 most = tuple((self.rules[t.members[n]].rule.rule_id, int(t.counts[n])) for n in np.argsort(-t.counts, kind="stable")[:3])

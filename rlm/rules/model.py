@@ -171,7 +171,7 @@ def make_rule_record(rule: Any,                  # the words, or a dictionary of
                      settings: Settings,         # namespace, limits, and what is done with credentials
                      now: datetime,              # when it is added
                      ) -> MemoryRecord:          # not stored yet
-    "Read, guard and check a rule, and make its record. Raises `InvalidInput`, of which `FormalError` is one."
+    "Read, guard and check a rule, and make its record. Raises `InvalidInput`, also as `FormalError`."
     given = guarded(_read_rule(rule, fields), settings.secrets)
     check_rule(given, settings.max_text_chars)
     version, used = given.pop("version", 1), given.pop("last_used_at", None)

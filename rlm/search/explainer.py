@@ -80,7 +80,7 @@ READ_FOR_ATTRIBUTE = 3  # best memories that are read for the attribute that is 
 def names_unknown(index: NamespaceIndex,  # index that was searched
                   found: CandidateSet,    # candidates of the question
                   ) -> bool:
-    "Return whether a question names a thing by a number or code of which no memory holds any part: *order 4471*."
+    "Return whether a question names a thing by a number or code that no memory holds, not even in part: *order 4471*."
     held = [[index.lexical.document_frequency(t) for t in tokens(name) if not t.isalpha()] for name in found.features.identifiers]
     return 0 in [max(counts, default=1) for counts in held]
 

@@ -86,7 +86,7 @@ def weight_vector(weights: ScoreWeights,  # weights of the parts
                   sessions: bool,         # whether any memory belongs to a conversation
                   users: bool,            # whether any memory is a user's by its role
                   ) -> NDArray[np.float64]:  # in the order of `PARTS`
-    "Return the weights as kernels take them: 0 for a part of which all memories would have the same amount."
+    "Return the weights as kernels take them: 0 for a part that would be the same for all memories."
     without = {"session": not sessions, "user": not users}
     return np.array([0.0 if without.get(part) else getattr(weights, part) for part in PARTS])
 

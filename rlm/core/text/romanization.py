@@ -79,7 +79,7 @@ ONE_SYLLABLE = frozenset("폴존잭벤샘댄빌닉릭톰팀켄짐밥딘맥김박
 def hangul_readings(name: str,                    # name in Latin letters
                     known: Callable[[str], bool],  # whether a pair of syllables is wanted; or a syllable, of a name of one
                     ) -> list[str]:               # each once; few are more than one
-    "Return the words of Hangul that a name may be written as, of which each pair of neighbouring syllables is wanted."
+    "Return the words of Hangul that a name may be written as, if `known` wants each pair of their neighbouring syllables."
     name, found = name.lower().replace("-", "").replace("x", "ks"), list[str]()
     paths = [(syllable, end) for syllable, end, after in _syllables(name, 0) if after == _ANY]
     while paths:

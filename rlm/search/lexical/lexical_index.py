@@ -155,7 +155,7 @@ def group_segments(segments: Sequence[Segment],  # segments of an index
 def score_thresholds(scores: Floats,     # (passages,) of the whole index
                      n: int,             # number of passages wanted
                      ) -> Iterator[float]:
-    "Yield falling thresholds of which the first should leave at least `n` scores; the last is 0."
+    "Yield falling thresholds: at least `n` scores should reach the first, and the last is 0."
     if len(scores) > 1 << 15:
         sample = np.sort(scores[::61])  # mostly zeros, which are sorted ten times faster than partitioned
         for share in (2, 8):

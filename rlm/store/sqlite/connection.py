@@ -245,7 +245,7 @@ def _closed_error(path: str) -> StoreError:
 # %% ../../../nbs/20_store/04_connection.ipynb #3a206faf
 def half_done_error(path: str,  # path of the store
                     ) -> StoreError:
-    "Return the error for a transaction of which a part failed."
+    "Return the error for a transaction that failed in part."
     return StoreError(f"A part of this transaction on {path!r} failed, so nothing of it was stored.", "Let the error of "
                       "the part end the transaction, or put the part into a transaction of its own inside it.")
 

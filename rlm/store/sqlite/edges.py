@@ -200,7 +200,7 @@ class EdgeTable:
                       after: int,        # the number of the last event that is known
                       most: int = 2000,  # memories; with more, reading everything is quicker
                       ) -> set[int] | None:  # memories whose links may be different, gone ones too; None: any
-        "Return the numbers of memories of which links may have changed since an event."
+        "Return the numbers of the memories whose links may have changed since an event."
         events = self.db.query("SELECT DISTINCT kind IN ('erase', 'graph'), subject FROM events "
                           f"WHERE +namespace = ? AND id > ? AND kind IN {_TOUCHING} LIMIT ?", (namespace, after, most + 1))
         if len(events) > most or any(anew for anew, _ in events):

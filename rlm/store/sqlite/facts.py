@@ -212,7 +212,7 @@ class FactTable:
     def with_ends(self,
              seqs: Sequence[int],  # numbers of memories
              ) -> dict[int, list[tuple[Fact, int | None]]]:  # number → all its facts, each with the number of the memory that ended it
-        "Return what memories state of which a fact has an end; what was asked before is not read again until something is written."
+        "Return all facts of those memories that have an ended one; read again only after something was written."
         known = known_rows(self.db, self._ends, KNOWN_ENDS)
         if missing := [s for s in seqs if s not in known]:
             new: dict[int, list[tuple[Fact, int | None]]] = {s: [] for s in missing}

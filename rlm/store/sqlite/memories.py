@@ -211,7 +211,7 @@ class MemoryTable:
                    namespace: str,  # the partition
                    tag: str,        # a tag, exactly
                    ) -> list[str]:  # in their order
-        "Return the ids of the memories of which any version that is kept has a tag, deleted ones included."
+        "Return the ids of the memories that have a tag in any version that is kept, deleted ones included."
         rows = self.db.query("SELECT DISTINCT id, tags_json FROM memory_history WHERE namespace = ? ORDER BY id", (namespace,))
         return list(dict.fromkeys(id for id, tags in rows if tag in json.loads(tags)))
 
@@ -465,7 +465,7 @@ class RecordCache:
     def with_ends(self,
                   seqs: Sequence[int],  # numbers of memories
                   ) -> list[int]:
-        "Return the memories of which a stated fact has ended."
+        "Return the memories that state a fact which has ended."
         records = self._read(seqs)
         return [s for s in seqs if s in records and records[s][1]]
 
