@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['CUES', 'READ', 'Matrix', 'READER', 'WORTH_READING', 'READ_OF_EACH', 'ENDS', 'BOTH_END', 'PRIOR', 'MAY_END',
            'STANDS_OUT', 'IF_SAME', 'COMPARED', 'READ_LIMITS', 'LINKED', 'AT_ONCE', 'ENDED', 'text_cues', 'pair_cues',
-           'told_by_grammar', 'told_of_another', 'leaves_as_it_was', 'says_more', 'PairModel', 'pair_inputs',
-           'run_networks', 'pair_model', 'PairReader', 'pair_reader', 'PairJudgement']
+           'told_by_grammar', 'told_of_another', 'leaves_as_it_was', 'says_more', 'tells_another_number', 'PairModel',
+           'pair_inputs', 'run_networks', 'pair_model', 'PairReader', 'pair_reader', 'PairJudgement']
 
 # %% ../../nbs/85_companion/18_pair_judge.ipynb #10a32893
 import hashlib
@@ -31,6 +31,7 @@ from .supersession import current_again, end_memory
 from .value_equality import same_value, verb_of
 from ..core.clock import Clock
 from ..core.guard import may_overrule
+from ..search.query_features import numbered_things, tells_change
 from ..core.text import split_sentences, tokens
 from ..core.text.calendar_words import WEEKDAY
 from ..core.text.normal_form import LazyPattern, text_cache
@@ -246,6 +247,24 @@ def says_more(old: str,  # words of the older memory
     said = text_cues(new).words
     named = [bool(member & said) for member in _listed(old)]
     return any(named) and not all(named) and not _ALL_OF_THEM.search(new)
+
+# %% ../../nbs/85_companion/18_pair_judge.ipynb #7d88f275
+_NTH = LazyPattern(r"(?<![\d.,:])(?P<n>\d{1,5})(?:st|nd|rd|th)? ?"
+                   r"(?P<of>학년|학기|반|층|호|과|장|기|주차|회차|차시|편|grade|floor|chapter|lesson|session)", re.I)
+_NUMBER_TOLD = LazyPattern(r"\b(?:is|are|am|was|were|be)\b|['’](?:s|m|re)\b|[가-힣](?:야|요|다|어|아|음|됨)[.!]*$")
+
+
+def tells_another_number(old: str,  # words of the older memory
+                         new: str,  # words of the newer one
+                         ) -> bool:
+    "Return whether two memories are about things of one noun with different numbers, and the newer tells no change: *grade 3*, *grade 4*."
+    named = [dict(numbered_things(text)) | {m["of"].casefold(): m["n"] for m in _NTH.finditer(text)} for text in (old, new)]
+    differ = [noun for noun, number in named[0].items() if named[1].get(noun, number) != number]
+    if not differ or tells_change(new) or any(text_cues(new).cues[CUES.index(name)] for name in ("change", "correction")):
+        return False
+    rests = [re.sub(rf"^(?:st|nd|rd|th)? ?(?:{re.escape(noun)})?", "", old[old.rfind(n := named[0][noun]) + len(n):]) for noun in differ]
+    told_last = min(len(re.findall(r"[^\W\d]\w*", rest)) for rest in rests) <= 1 and (_NUMBER_TOLD.search(old) or _SELF.search(old))
+    return not told_last
 
 # %% ../../nbs/85_companion/18_pair_judge.ipynb #88359383
 Matrix = NDArray[np.float32]
@@ -504,7 +523,7 @@ class PairJudge:
         vectors = self._vectors(sorted({r.seq for pair in pairs for r in pair}))
         pairs = [(old, new) for old, new in pairs if old.seq in vectors and new.seq in vectors and old.text != new.text
                  and not (told_by_grammar(old.text, new.text) or told_of_another(old.text, new.text)
-                          or leaves_as_it_was(old.text, new.text))]
+                          or leaves_as_it_was(old.text, new.text) or tells_another_number(old.text, new.text))]
         pairs = self._undecided(pairs)
         if not pairs:
             return [], []

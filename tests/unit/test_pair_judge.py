@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rlm.companion import pair_judge
-from rlm.companion.pair_judge import ENDED, STANDS_OUT, PairReader, pair_reader, together
+from rlm.companion.pair_judge import ENDED, STANDS_OUT, PairReader, pair_reader, tells_another_number, together
 from rlm.core.clock import ManualClock
 from rlm.search.candidates import LATER, LIKELY
 from rlm.search.embedding import worker
@@ -368,3 +368,13 @@ def test_what_is_of_somebody_near_is_not_of_the_user(old: str, new: str, another
     ("Tomas teaches chemistry.", "Tomas left teaching.", False), ("My mum is engaged.", "The wedding is off.", False)])
 def test_the_grammar_decides_about_others_where_the_newer_is_about_something_else(old: str, new: str, grammar: bool) -> None:
     assert pair_judge.told_by_grammar(old, new) is grammar
+
+
+@pytest.mark.parametrize(("old", "new", "another"), [
+    ("Grade 3's teacher is Mr Kim.", "Grade 4's teacher is Ms Lee.", True), ("Note on lamp 3", "Note on lamp 13", True),
+    ("Invoice 31 is paid.", "Invoice 32 is open.", True), ("3층 화장실은 고장 났어.", "5층 화장실은 멀쩡해.", True),
+    ("I live in room 3.", "I live in room 5.", False), ("My locker is 14.", "My locker is 15.", False),
+    ("서준이는 3학년 2반이야", "서준이는 4학년 1반이야", False), ("Dentist at 3", "Dentist at 4 with Dr Park", False),
+    ("The standup is in room 3.", "The standup is in room 5 now, by the stairs.", False), ("The rent is 900.", "The rent is 950.", False)])
+def test_a_thing_with_another_number_is_another_thing(old: str, new: str, another: bool) -> None:
+    assert tells_another_number(old, new) is another
