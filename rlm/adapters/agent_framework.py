@@ -12,6 +12,7 @@ need("agent_framework", "The provider for Agent Framework", "agent_framework")
 from agent_framework import ContextProvider, Message
 
 from rlm.companion.composer import without_block
+from rlm.core.text import is_blank
 from rlm.service.memory import Memory
 
 ROLES = ("user", "assistant")  # speakers whose words are kept; calls of tools and their answers are not
@@ -36,7 +37,7 @@ class RecallProvider(ContextProvider):
                          state: Any,    # state of the provider; not used
                          ) -> None:
         "Add the memories that answer what was said last, as data in a message."
-        said = [m.text for m in context.input_messages if str(m.role) == "user" and m.text.strip()]
+        said = [m.text for m in context.input_messages if str(m.role) == "user" and not is_blank(m.text)]
         if said and (block := await self.memory.acontext(said[-1], self.tokens)).text:
             context.extend_messages(self, [Message("user", [block.text])])
 

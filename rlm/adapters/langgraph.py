@@ -21,6 +21,7 @@ from langgraph.store.base import (
 
 from rlm.adapters.pages import AS_GIVEN, every_memory
 from rlm.core.ids import digest
+from rlm.core.text import is_blank
 from rlm.service.memory import Memory, run_in_thread
 from rlm.store.filters import Filters
 from rlm.store.records import MemoryRecord
@@ -171,7 +172,7 @@ class LangGraphStore(BaseStore):
         paths = op.index if isinstance(op.index, list) else self.fields if op.index is None else ()
         found = [text for path in paths for text in
                  (leaf_texts(value) if path == "$" else get_text_at_path(value, tokenize_path(path)))]
-        return "\n".join(text for text in found if text.strip()) or f"[{' / '.join([*op.namespace, op.key])}]"
+        return "\n".join(text for text in found if not is_blank(text)) or f"[{' / '.join([*op.namespace, op.key])}]"
 
     def _all(self, prefix: Sequence[str]) -> Iterator[MemoryRecord]:
         "All items below a path, those stored last first."
@@ -179,7 +180,7 @@ class LangGraphStore(BaseStore):
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
         found: list[tuple[MemoryRecord, float | None]]
-        if op.query is None or not op.query.strip():
+        if op.query is None or is_blank(op.query):
             every = sorted(self._all(op.namespace_prefix), key=lambda r: r.updated_at, reverse=True)
             found = [(r, None) for r in every if self._matches(r, op)]
         else:

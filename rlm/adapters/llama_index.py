@@ -13,6 +13,7 @@ from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.memory import BaseMemoryBlock
 
 from rlm.companion.composer import without_block
+from rlm.core.text import is_blank
 
 ROLES = ("user", "assistant")  # speakers whose words are kept; calls of tools and their answers are not
 
@@ -25,7 +26,7 @@ class RecallBlock(BaseMemoryBlock[str]):
     tokens: int = 512  # most tokens of the block; it keeps to it by itself
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
-        said = [m.content for m in messages or () if m.role.value == "user" and (m.content or "").strip()]
+        said = [m.content for m in messages or () if m.role.value == "user" and not is_blank(m.content or "")]
         return (await self.memory.acontext(said[-1], self.tokens)).text if said else ""
 
     async def _aput(self, messages: list[ChatMessage]) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from rlm.adapters.pages import AS_GIVEN, every_memory
 from rlm.core.errors import InvalidInput, VersionConflict
+from rlm.core.text import is_blank
 from rlm.service.memory import Memory
 from rlm.store.records import MemoryRecord, read_label
 
@@ -96,7 +97,7 @@ class MemoryFiles:
             if at == ROOT or self._find(at) or self._below(at):
                 raise InvalidInput(f"File {path} already exists")
             self._refuse_file_above(at)
-            blank = not file_text.strip()
+            blank = is_blank(file_text)
             mine = self.memory.write(at if blank else file_text, category=at, tags=[TAG], source_type="memory-tool", provenance=AS_GIVEN,
                                      extra={_BLANK: file_text} if blank else {})
             if min(r.seq for r in self._all(at)) != mine.seq:  # another process was faster
@@ -215,7 +216,7 @@ class MemoryFiles:
                         raise InvalidInput(f"The path {path} is not a file.")
                     raise InvalidInput(f"The path {path} does not exist. Please provide a valid path.")
                 text = change(contents(record))
-                blank = not text.strip()
+                blank = is_blank(text)
                 kept = {k: v for k, v in record.extra.items() if k != _BLANK} | ({_BLANK: text} if blank else {})
                 try:
                     return contents(self.memory.update(record.id, if_version=record.version, text=at if blank else text, extra=kept))

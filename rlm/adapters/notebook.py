@@ -17,6 +17,7 @@ from pydantic_ai_harness.memory import (
 
 from rlm.adapters.pages import AS_GIVEN
 from rlm.core.ids import digest
+from rlm.core.text import is_blank
 from rlm.service.memory import Memory, run_in_thread
 from rlm.store.records import MemoryRecord
 
@@ -99,7 +100,7 @@ class NotebookStore:
                      max_file_chars: int,  # characters of a note; not used: the index knows all
                      ) -> MemorySearchResult:
         "Return the passages of notes that answer a question, best first."
-        if not query.strip() or min(limit, max_files, max_chars) <= 0:
+        if is_blank(query) or min(limit, max_files, max_chars) <= 0:
             return MemorySearchResult([], 0, False)
         hits = await run_in_thread(self.memory.search, query, max_files, tags=[_folder_tag(prefix)])
         matches, room = list[MemorySearchMatch](), max_chars
@@ -131,8 +132,8 @@ class NotebookStore:
             return done
         record = self._expected(path, expected)
         about = {"operation": operation.id, "fingerprint": operation.fingerprint, "existed": record is not None} if operation else {}
-        extra = about | ({"metadata": metadata} if metadata else {}) | ({} if content.strip() else {"blank": content})
-        fields: dict[str, Any] = {"text": content if content.strip() else path, "extra": extra,
+        extra = about | ({"metadata": metadata} if metadata else {}) | ({} if not is_blank(content) else {"blank": content})
+        fields: dict[str, Any] = {"text": path if is_blank(content) else content, "extra": extra,
                                   "tags": [_folder_tag(path), *([_operation_tag(operation.id)] if operation else [])]}
         try:
             if record is None:

@@ -5,18 +5,20 @@
 # %% auto #0
 __all__ = ['TokenCounter', 'SUMMARY', 'SLEEP_MARK', 'FACTS_SHORTER', 'FACTS_LEAST', 'FENCE', 'NOTE', 'STATES_TOLD', 'LAMBDA',
            'PROFILE', 'WHOLE', 'COST', 'ASSISTANT', 'REPEATS', 'SHORTEST', 'FLATTEN', 'estimate_tokens',
-           'best_sentence', 'summary', 'resolutions', 'ended_statements', 'by_marginal_relevance', 'ContextBlock',
-           'compose', 'without_block']
+           'checked_counter', 'best_sentence', 'summary', 'resolutions', 'ended_statements', 'by_marginal_relevance',
+           'ContextBlock', 'compose', 'without_block']
 
 # %% ../../nbs/85_companion/10_composer.ipynb #8dffb599
 import html
 import itertools
 import math
 import re
+import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from numbers import Real
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +43,22 @@ def estimate_tokens(text: str,  # text in any language
                     ) -> int:
     "Return about how many tokens a language model counts, rather more than fewer."
     return len(_PIECES.findall(text))
+
+
+def checked_counter(count: TokenCounter,  # counts the tokens of a text, as a caller gave it
+                    ) -> TokenCounter:
+    "Return a function that counts the same. It raises `InvalidInput`, at once or later, for what is no number of tokens."
+    if count is estimate_tokens:
+        return count
+
+    def checked(text: str) -> int:
+        cost: object = count(text) if callable(count) else count
+        if isinstance(cost, bool) or not callable(count) or not isinstance(cost, Real) or not 0 <= cost < math.inf:
+            raise InvalidInput(f"count is no function that counts tokens: it {'gave' if callable(count) else 'is'} {reprlib.repr(cost)}.",
+                               "Pass a function of a text that returns a number, such as lambda text: len(encoding.encode(text)).")
+        return cast(int, cost)
+    checked("")
+    return checked
 
 # %% ../../nbs/85_companion/10_composer.ipynb #c07f41ca
 SUMMARY = 100  # characters of a summary at most
@@ -259,7 +277,7 @@ class _Offer:
     def worth(self, relevance: float) -> float:
         "Answers per token, roughly: relevance over the square root of the cost."
         made = self.line(self.first)
-        return relevance / math.pow(made[1] if made else 1, COST)
+        return relevance / math.pow(max(1, made[1]) if made else 1, COST)
 
 
 def _fill(profile: Sequence[_Offer], answers: Sequence[_Offer], room: int, partly: bool,
@@ -330,9 +348,7 @@ def compose(pinned: Sequence[MemoryRecord],          # always present, the most 
     "Return the block. It never costs more than its budget, and never holds half a fact. Raises `InvalidInput` for a budget below 1."
     if budget < 1:
         raise InvalidInput(f"The budget is {budget} tokens.", "Give at least 1; a few memories need some 100.")
-    if not callable(count) or not isinstance(cost := count(""), Real) or cost < 0:
-        raise InvalidInput("count is no function that counts tokens.",
-                           "Pass a function of a text that returns a number, such as lambda text: len(encoding.encode(text)).")
+    count = checked_counter(count)
     if where is not UTC:
         pinned = [r.changed(valid_from=r.valid_from.astimezone(where)) for r in pinned]
         found = [(r.changed(valid_from=r.valid_from.astimezone(where)), relevance) for r, relevance in found]

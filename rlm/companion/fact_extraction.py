@@ -23,6 +23,7 @@ from .statement import Statement, language_data, normal_value, relation_of
 from ..core.text import split_sentences, tokens
 from ..core.text.calendar_words import KOREAN_WEEKDAY, WEEKDAY
 from ..core.text.normal_form import LazyPattern, text_cache
+from ..search.query_features import PAST_PERIOD
 
 # %% ../../nbs/85_companion/04_fact_extraction.ipynb #a9a4df45
 MOST_CHARACTERS = 1_000  # length of the longest text that is read for facts: a document says more than its sentences do one by one
@@ -302,9 +303,10 @@ _OWNED = LazyPattern(r"\b(?:my|our) ((?:[\w-]+ )?[\w-]+)|(?:^| )(?:내|제|나�
 _PARTICLE = LazyPattern(r"(?<=[가-힣])(?:이었|였|이|가|은|는|을|를|도|야|(?<=[이였었])지|뭐|더라)+$")
 _ASKED = (  # relations that a verb names
     ("residence", LazyPattern(r"\b(?:where|(?:what|which) (?:city|town|country))\b.*\b(?:do|did|am|are) (?:i|we)\b.*\b(?:live|living|based)"
-                             r"\b|어디.{0,6}(?:살|거주)|사는 (?:곳|데|동네)|(?:^|우리 ?|내 )집(?:은|이)? 어디", re.I)),
+                             r"\b|어디.{0,6}(?:살|거주)|(?:사는|살던) (?:곳|데|동네)|(?:^|우리 ?|내 )집(?:은|이)? 어디", re.I)),
     ("employer", LazyPattern(r"\b(?:where|who)\b.*\b(?:do|did|am|are) (?:i|we)\b.*\bwork|"
-                            r"(?:어디|(?:무슨|어느) (?:회사|직장)).{0,6}(?:다니|다녀|일해|일하|근무)|다니는 (?:곳|데|회사)", re.I)),
+                            r"(?:어디|(?:무슨|어느) (?:회사|직장)).{0,6}(?:다[니녀녔닌닐]|일[해하했한할]|근무)|다니[는던] (?:곳|데|회사)|"
+                            r"(?:^|내 ?)(?:직장|회사)(?:은|는|이|가)? 어디", re.I)),
     ("occupation", LazyPattern(r"\bwhat do i do\b(?! (?:if|when|about|with|to)\b)|\bmy (?:job|occupation)\b|"
                               r"(?:내|제|나|저).{0,8}무슨 ?일", re.I)))
 
@@ -358,12 +360,23 @@ _MINE = LazyPattern(r"^(?:my|our|우리|내|제) ")
 _IN_A_YEAR = LazyPattern(r" (?:back )?in (?:[A-Z][a-z]+ )?(?:19|20)\d\d(?=[ ?]*$)|^(?:(?:19|20)\d\d년(?: ?\d{1,2}월)?(?:에는?|엔)? )")
 
 
+_AFTER_PERIOD = LazyPattern(r"^(?:에는?|엔|에도|쯤에?|쯤엔)?[ ,]*")  # particles and a comma
+
+
+def _without_period(question: str) -> str:
+    "A question without the time from today that it names: *Where did I work last month?*, `작년에 어디 살았어?`."
+    if (m := PAST_PERIOD.search(question)) is None:
+        return question
+    return f"{question[:m.start()].rstrip()} {_AFTER_PERIOD.sub('', question[m.end():])}".strip().replace(" ?", "?")
+
+
 def asked_facts(question: str,  # questions that are asked
                 ) -> list[tuple[str, str]]:  # subject and relation
     "Return the facts that a whole question asks for: *What's my name?*, *Where does Mina live?*, `내 여동생은 어디 살아?`."
     question = _asked_by_self(question)
     if "19" in question or "20" in question:
         question = _IN_A_YEAR.sub("", question)
+    question = _without_period(question)
     out = [("user", relation) for relation in asked_relations(question, alone=True)]
     for relation, pattern in _ASKED_OF if _OF_OTHERS.search(question) else ():
         if m := pattern.search(question):

@@ -27,7 +27,7 @@ from .model import Activation, MatchResult, Rule, RuleHit, RuleList, find_rule_r
 from .transfer import COLUMNS, is_same_rule, read_lines, read_rules_file, to_line
 from ..search.namespace_search import NamespaceSearch
 from ..store.filters import Filters
-from ..search.embedding.base import Embedder
+from ..search.embedding.base import BY_SETTING, Embedder, embedder_name
 from ..search.candidates import Query
 from ..store.records import STATUSES, MemoryRecord, read_count
 from ..store.sqlite.storage import SQLStorage
@@ -47,15 +47,14 @@ class RuleStore:
                  namespace: str | None = None,        # the partition; None: the setting
                  read_only: bool = False,             # refuse every write
                  clock: Clock | None = None,          # the present; None: the machine's clock
-                 embedder: "str | Embedder | None" = None,  # a model or its name; None: the setting; 'none': words alone
+                 embedder: "str | Embedder | None" = BY_SETTING,  # a model or its name; None or 'none': words alone
                  config: "str | Path | None" = None,  # a settings file; None: the usual ones
                  context: Any = None,                 # the context of an open `Memory`; then all other arguments are left out
                  **overrides: Any,                    # other settings, such as n_promote
                  ) -> None:
         self._owned = context is None  # then `close` closes the file
         if context is None:
-            name = embedder if isinstance(embedder, str) else None
-            settings = load_settings(config, db_path=path, namespace=namespace, embedder=name, **overrides)
+            settings = load_settings(config, db_path=path, namespace=namespace, embedder=embedder_name(embedder), **overrides)
             backend, embeddings, ours = open_store(settings, read_only, embedder, clock)
             with ExitStack() as opened:  # closed again where the rest can't be made
                 opened.callback(backend.close)

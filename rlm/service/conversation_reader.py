@@ -16,7 +16,7 @@ from ..core.errors import InvalidInput
 from ..core.guard import screen
 from ..core.ids import digest
 from ..core.settings import Settings
-from ..core.text import clip, split_sentences
+from ..core.text import clip, is_blank, split_sentences
 from ..store.records import MemoryRecord
 from ..companion.composer import SUMMARY, summary
 from ..companion.fact_extraction import answered, text_facts
@@ -46,7 +46,7 @@ def unreadable(turn: Mapping[str, Any],  # one message: text, role
                ) -> tuple[str, str] | None:
     "Return the beginning of a message of which nothing is read, and why; None for one that is read."
     text = turn.get("text")
-    if not isinstance(text, str) or not text.strip():
+    if not isinstance(text, str) or is_blank(text):
         return "", "nothing is said"
     if turn.get("role") not in (None, "user"):
         return clip(text, 40), f"said by the {turn['role']}, not by the person"

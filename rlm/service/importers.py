@@ -27,9 +27,9 @@ from ..companion.rejection import refused_values
 from ..core.errors import InvalidInput
 from ..core.ids import digest
 from ..core.tables import text_table
-from ..core.text import clip, split_sentences
+from ..core.text import clip, is_blank, split_sentences
 from .export_files import export_files, text_of
-from .input_parsing import content_text
+from .input_parsing import content_text, read_role
 from .interchange import PAM, read_pam
 from .kakaotalk import chat_title, is_kakaotalk, is_wordless, kakaotalk_messages
 from .memory import Memory
@@ -83,8 +83,7 @@ def _turn_of(id: str,                  # the message's own id
         when = {} if (time := as_time(at)) is None else {"valid_from": time}
     except InvalidInput:  # the turn is refused by its id when it is to be stored
         when = {"valid_from": str(at)}
-    return {"id": id, "role": "user" if role in ("user", "human") else "assistant" if role in ("assistant", "model", "ai") else str(role),
-            "text": text, **when, **({"extra": {"attachments": names}} if names else {})}
+    return {"id": id, "role": str(role), "text": text, **when, **({"extra": {"attachments": names}} if names else {})}
 
 
 def _readable_parts(parts: Iterable[tuple[str, Any]],  # place of each part, and the part
@@ -518,6 +517,17 @@ class ForeignReport:
         return f"from {self.format}\n" + text_table(("", "count"), [*rows, ("refused", f"{len(self.refused):,}")])
 
 
+def _with_speaker(given: Mapping[str, Any]) -> dict[str, Any]:
+    "The fields of a memory with a role that is none, such as *customer*, as its speaker; a speaker of whom nothing is seen is left out."
+    found = {name: value for name, value in given.items() if name != "speaker" or not isinstance(value, str) or not is_blank(value)}
+    try:
+        read_role(found.get("role") or "user")
+    except InvalidInput:
+        role = found.pop("role")
+        found |= {} if found.keys() & {"speaker", "name"} else {"speaker": role}
+    return found
+
+
 IMPORT_BATCH = 2000  # memories in one transaction, about
 EXAMPLES = 5  # memories that a dry run shows
 
@@ -526,10 +536,10 @@ def _prepared(memory: Memory, foreign: ForeignConversation | ForeignMemory, form
     "The memories of a conversation, or the one memory, as they would be stored; none if they can't be."
     if isinstance(foreign, ForeignMemory):
         provenance = {"source": format, **foreign.fields.get("provenance", {}), "id": foreign.id, "actor": "import"}
-        fields = {"id": f"{format}-{foreign.id}", **foreign.fields, "provenance": provenance}
+        fields = {"id": f"{format}-{foreign.id}", **_with_speaker(foreign.fields), "provenance": provenance}
         return _storable([fields], lambda one: [memory.writer.prepare(one, memory.clock.now())], refused, foreign.place)
     extra = {"title": foreign.title} if foreign.title else {}
-    turns = [{**t, "id": f"{format}-{t['id']}", "extra": {**extra, **t.get("extra", {})}} for t in foreign.turns]
+    turns = [{**_with_speaker(t), "id": f"{format}-{t['id']}", "extra": {**extra, **t.get("extra", {})}} for t in foreign.turns]
     session, common = f"{format}-{foreign.id}", {"provenance": {"source": format, "conversation": foreign.id}}
     try:
         return memory.writer.prepare_turns(turns, session, common)

@@ -30,7 +30,7 @@ from ..store.sqlite.writer import SQLWriter
 from ..store.transfer.export import export_file
 from ..store.transfer.importer import ImportReport, Keep, import_file, import_lines
 from ..search.candidates import Query
-from ..search.embedding.base import Embedder
+from ..search.embedding.base import BY_SETTING, Embedder
 from ..search.embedding.service import EmbeddingService
 from ..search.namespace_index import NamespaceIndex
 from ..recall.adjacency import LinkWeights
@@ -232,7 +232,7 @@ class Memory:
                  namespace: str | None = None,        # the partition; None: the setting
                  read_only: bool = False,             # refuse every write
                  clock: Clock | None = None,          # the present; None: the machine's clock
-                 embedder: "str | Embedder | None" = None,  # a model or its name; None: the setting; 'none': words alone
+                 embedder: "str | Embedder | None" = BY_SETTING,  # a model or its name; None or 'none': words alone
                  config: "str | Path | None" = None,  # a settings file; None: the usual ones
                  context: MemoryContext | None = None,  # a store that is open already; then all other arguments are left out
                  **overrides: Any,                    # other settings, by name, such as search_k=5

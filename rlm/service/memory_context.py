@@ -19,7 +19,7 @@ from ..core.settings import Settings, load_settings
 from ..store.records import read_label
 from ..store.sqlite.recall_log import RecallLog
 from ..store.sqlite.storage import SQLStorage
-from ..search.embedding.base import Embedder
+from ..search.embedding.base import BY_SETTING, Embedder, embedder_name
 from ..search.embedding.service import EmbeddingService, open_store
 from ..search.namespace_search import NamespaceSearch
 
@@ -48,14 +48,13 @@ class MemoryContext:
              namespace: str | None = None,        # the partition; None: the setting
              read_only: bool = False,             # refuse every write
              clock: Clock | None = None,          # the present; None: the machine's clock
-             embedder: "str | Embedder | None" = None,  # a model or its name; None: the setting; 'none': words alone
+             embedder: "str | Embedder | None" = BY_SETTING,  # a model or its name; None or 'none': words alone
              config: "str | Path | None" = None,  # a settings file; None: the usual ones
              **overrides: Any,                    # other settings, by name
              ) -> Self:
         "Open a store. Raises `SettingsError` for unknown settings, `StoreError` for a file that is no store."
-        named = embedder if isinstance(embedder, str) else None
         place: dict[str, Any] = {} if path is None else {"db_path": path}
-        settings = load_settings(config, **place, namespace=namespace, embedder=named, **overrides)
+        settings = load_settings(config, **place, namespace=namespace, embedder=embedder_name(embedder), **overrides)
         if settings.sources.get("log_level"):  # otherwise a program's own configuration stands
             logging.getLogger("rlm").setLevel(settings.log_level.upper())
         return cls.of_settings(settings, read_only, embedder, clock)

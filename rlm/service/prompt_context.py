@@ -17,13 +17,13 @@ from ..store.filters import Filters
 from ..store.records import RECALLED, MemoryRecord, read_count
 from ..store.sqlite.recall_log import ServedMemory
 from ..search.query_features import past_moment
-from ..companion.composer import ContextBlock, TokenCounter, compose, estimate_tokens
+from ..companion.composer import ContextBlock, TokenCounter, checked_counter, compose, estimate_tokens
 from ..companion.fact_extraction import asked_relations
 from ..companion.fact_lookup import past_of, stating_facts
 from ..companion.knowledge_graph import MOST_DEPTH, ConnectedMemory, connect
 from ..companion.policy import importance
 from ..companion.supersession import DISPUTES
-from .input_parsing import MAX_K, read_k
+from .input_parsing import MAX_K, read_k, read_share
 from .memory_context import MemoryContext
 from .proposals import marked_as_doubted
 from .results import SearchResults
@@ -113,7 +113,8 @@ class ContextBuilder:
         """Return a block for a prompt: rules that apply, pinned memories, then what answers the question, dated and attributed, each line
         with its id. It never costs more than its budget. What has ended or was rejected is not in it. Raises `InvalidInput`."""
         budget = read_count(tokens, "tokens", 1)
-        most = read_k(k, usual=min(MAX_K, max(POOL, budget // FOR_EACH)))
+        most, count = read_k(k, usual=min(MAX_K, max(POOL, budget // FOR_EACH))), checked_counter(count)
+        least = read_share(least, "least") or 0.0
         found = _search_for_block(self.searcher, query, most)
         with self.storage.before_context(self.namespace, now := self.ctx.clock.now()):
             return self._block(query, found, now, budget, most, count, apart_from, least, facts, door, actor)

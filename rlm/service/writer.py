@@ -425,7 +425,10 @@ class MemoryWriter:
                expected: int | None = None,  # version that the caller has seen; None: whichever it is
                actor: str = "human",         # author of the change; what a `model` words anew waits for a person
                ) -> MemoryRecord:
-        "Make a new version, and return it; without a change, the present one. Raises `NotFound`, `InvalidInput`, `VersionConflict`."
+        """Make a new version, and return it; where the memory is so already, the present one. Raises `NotFound`, `VersionConflict`, and
+        `InvalidInput`, also where nothing is to change."""
+        if not changes:
+            raise InvalidInput("There is nothing to change.", "Give at least one field, such as text='…' or tags=['home'].")
         for name in changes.keys() & FIXED:
             raise InvalidInput(f"The {name} of a memory can't be changed.", "Write a new memory, and delete this one.")
         wanted = self._read_changes(id, changes, actor)
@@ -465,7 +468,7 @@ class MemoryWriter:
 
     def _read_changes(self, id: str, changes: Mapping[str, Any], actor: str) -> dict[str, Any]:
         "Return the changes as they may be stored, with the trust that they leave; a rule can still be read as a rule."
-        given = dict(changes)
+        given = read_item(changes)
         if "provenance" in given or actor != "human":
             given = reassigned(given, self.reader.get(id).provenance, actor)
         kept = guarded(given, self.secrets, lambda: self.reader.get(id).provenance)

@@ -556,7 +556,7 @@ def test_a_server_from_settings(server: str) -> None:
     assert Answers.seen[0]["key"] == "Bearer sk-1"
     model.close()
     with pytest.raises(InvalidInput, match="names no model"):
-        make_openai("", settings)
+        choose_embedder("openai:", settings)
     assert 30 <= retry_delay(30, None) <= 75
 
 

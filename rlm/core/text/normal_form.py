@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['P', 'R', 'LONGEST_CACHED', 'MARKS', 'JOINER', 'Form', 'LazyPattern', 'text_cache', 'forget_texts', 'normal_form',
-           'normalise', 'compose_hangul', 'replace_surrogates', 'valid_text', 'valid_label', 'clip']
+           'normalise', 'compose_hangul', 'replace_surrogates', 'is_blank', 'valid_text', 'valid_label', 'clip']
 
 # %% ../../../nbs/10_core/02_normal_form.ipynb #59e63e3c
 import re
@@ -157,7 +157,9 @@ def compose_hangul(text: str,  # a text of any length
 
 # %% ../../../nbs/10_core/02_normal_form.ipynb #08e7b8f6
 _SURROGATE = LazyPattern("[\ud800-\udfff]")
-_LONGEST_NAME = 512  # characters from which on what is too long is a text that can be parted
+_UNSEEN = LazyPattern(  # white space, control and format characters, and letters without a form, such as the filler of Hangul
+    "[\\s\x01-\x1f\x7f-\xa0\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]*")
 
 
 def replace_surrogates(text: str,  # text of a model, or of its code
@@ -166,18 +168,26 @@ def replace_surrogates(text: str,  # text of a model, or of its code
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
+def is_blank(text: str,  # any text
+             ) -> bool:
+    "Return whether there is nothing to see of a text: white space, or characters without width or form, such as U+200B and U+3164."
+    return _UNSEEN.fullmatch(text) is not None
+
+
 def valid_text(value: object,           # value that is to be stored as a text
                what: str = "text",      # its name, for the message
                limit: int = 1_000_000,  # characters; a long novel
                ) -> str:
-    "Return a text untouched. Raises `InvalidInput` for what is no str, blank, too long, or holds NUL or half a surrogate pair."
+    """Return a text untouched. Raises `InvalidInput` for what is no str, too long, holds NUL or half a surrogate pair, or is blank: of
+    nothing but white space and characters that are not seen."""
     if not isinstance(value, str):
         raise InvalidInput(f"The {what} is {type(value).__name__}, not text.", "Pass a str.")
-    if not value.strip():
-        raise InvalidInput(f"The {what} is blank.", "Write at least one character that is not white space.")
+    if is_blank(value):
+        unseen = f" ({value[:4]!a} is not seen)" if value.strip() else ""
+        raise InvalidInput(f"The {what} is blank{unseen}.", "Write at least one character that is not white space.")
     if len(value) > limit:
         raise InvalidInput(f"The {what} has {len(value):,} characters; {limit:,} are allowed.",
-                           "Split it into parts and store each." if limit > _LONGEST_NAME else "Give a shorter one.")
+                           "Split it into parts and store each." if what == "text" else "Give a shorter one.")
     if (at := value.find("\0")) >= 0:
         raise InvalidInput(f"The {what} holds a NUL character at position {at}.", "Remove it: text has none.")
     if broken := _SURROGATE.search(value):

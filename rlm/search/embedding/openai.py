@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.errors import EmbeddingError, InvalidInput
+from ...core.errors import EmbeddingError
 from ...core.retry import retry_delay
 from ...core.settings import Settings
 from .base import Kind, require_package
@@ -136,7 +136,5 @@ class OpenAIEmbedder:
 def make_openai(model: str,          # its name on the server
                 settings: Settings,  # all settings; `embedding_url` and `embedding_key` are asked for
                 ) -> OpenAIEmbedder:
-    "Return a model on a server, which is not asked for anything yet. Raises `EmbeddingError`, `InvalidInput`."
-    if not model:
-        raise InvalidInput("The embedder 'openai:' names no model.", "Write it like openai:text-embedding-3-small.")
+    "Return a model on a server, which is not asked for anything yet. Raises `EmbeddingError`."
     return OpenAIEmbedder(model, settings.embedding_url, settings.embedding_key)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...core.clock import Clock, ManualClock, RecordedClock, SystemClock
 from ...core.settings import Settings
-from .base import Embedder, choose_embedder, model_info, record_passages, shorten_query
+from .base import Embedder, check_embedder, choose_embedder, model_info, record_passages, shorten_query
 from .worker import EmbeddingWorker, embed_missing
 from ...store.embedding_model import EmbeddingModelInfo, Vectors, model_mismatch
 from ...store.records import MemoryRecord
@@ -218,7 +218,9 @@ def open_store(settings: Settings,                     # all settings: path, dur
                clock: Clock | None = None,             # source of recorded times; None: the machine's
                ) -> tuple[SQLStorage, EmbeddingService, Clock]:
     """Open the store that settings name, with what embeds for it and with its clock, which does not go back behind what is recorded, unless
-    it is a `ManualClock`, which goes where it is told. Raises `StoreError`."""
+    it is a `ManualClock`, which goes where it is told. Raises `StoreError`, and `InvalidInput` for a name that no model can have."""
+    if model is None or isinstance(model, str):
+        check_embedder(settings.embedder)
     storage = open_storage(settings, read_only)
     mine = storage.for_namespace(settings.namespace).event_log
     ours = clock if isinstance(clock, ManualClock) else RecordedClock(clock or SystemClock(), mine.last_time)

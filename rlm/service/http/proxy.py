@@ -24,6 +24,7 @@ from starlette.routing import Route
 
 from rlm.companion.composer import ContextBlock, without_block
 from rlm.core.errors import InvalidInput, RlmError
+from rlm.core.text import is_blank
 
 from ..capture import capture_prompt
 from ..hook import LEAST, MOST_ASKED, MOST_STORED, TOKENS
@@ -60,7 +61,7 @@ def last_user(messages: list[Any],  # messages of a chat
               ) -> int | None:
     "Return the place of the last message of the user that has words; None: there is none."
     return next((n for n in range(len(messages) - 1, -1, -1) if isinstance(messages[n], dict) and messages[n].get("role") == "user"
-                 and message_text(messages[n]).strip()), None)
+                 and not is_blank(message_text(messages[n]))), None)
 
 
 def with_block(messages: list[Any],  # messages of a chat

@@ -22,7 +22,7 @@ from ...core.clock import parse_time, to_iso
 from ...core.errors import InvalidInput, NotFound, StoreBusy
 from ...core.files import read_path
 from ...core.guard import guarded, guarded_value, unconfirmed_here
-from ...core.text import valid_text
+from ...core.text import is_blank, valid_text
 from ..protocols import Database
 from ..records import COLUMNS, READERS, REQUIRED, Edge, MemoryRecord, check_edge, check_order, dump_json, from_row, read_label
 from ..records import read_mapping
@@ -62,7 +62,7 @@ def read_value(name: str,   # name of the column
         return base64.b64decode(value["$base64"], validate=True)
     if kind == "REAL":
         return float(value)
-    if kind == "TEXT" and value.strip():
+    if kind == "TEXT" and not is_blank(value):
         valid_text(value, name, 100_000_000)
     if name in _MOMENTS or name.endswith("_at"):
         if to_iso(parse_time(value, name)) != value:
@@ -88,16 +88,22 @@ def _same(a: Any, b: Any) -> bool:
     return bool(a == b) and repr(a) == repr(b)
 
 
+def _is_unseen(value: Any) -> bool:
+    "Whether a value is a text of invisible characters alone, which earlier editions stored."
+    return isinstance(value, str) and is_blank(value) and bool(value.strip())
+
+
 def read_memory(row: Mapping[str, Any],  # row of `memories` or `memory_versions`
                 ) -> MemoryRecord:
     "Return a memory's row as a record. Raises an error when it holds what could not have been written."
     tags = json.loads(row.get("tags_json", "[]"))
     record = from_row(tuple(row.get(c) for c in COLUMNS), tuple(tags) if isinstance(tags, list) else tags)
     _plain("namespace", record.namespace)
-    valid_text(record.text, "text", 100_000_000)
+    if not _is_unseen(record.text):
+        valid_text(record.text, "text", 100_000_000)
     for name, reader in READERS.items():
         value = getattr(record, name)
-        if value is None and name not in REQUIRED:
+        if (value is None and name not in REQUIRED) or _is_unseen(value):
             continue
         if not _same(reader(value, name), value):
             raise ValueError(f"the {name} {str(value)[:40]!r} is not as it would be stored")
