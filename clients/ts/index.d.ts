@@ -52,9 +52,9 @@ export interface Link {
   weight: number;
 }
 
-/** A namespace behind `rlm serve`. What can't be done rejects with a `MemoryError`. */
+/** A namespace behind `rlm serve`. What can't be done rejects with a `MemoryError`; the constructor and `namespace` throw it. */
 export declare class RemoteMemory {
-  constructor(url: string, options?: Options);
+  constructor(url: string | URL, options?: Options);
   readonly url: string;
   namespace(name: string): RemoteMemory;
   write(text: string, fields?: Omit<MemoryFields, "text">): Promise<Memory>;

@@ -50,14 +50,15 @@ export class RemoteMemory {
 
   constructor(url, { token, namespace, timeoutMs = 30_000, insecure = false, fetch: asked = globalThis.fetch, ...other } = {}) {
     for (const name in other) throw new MemoryError(`There is no option ${name}.`, 0, "Known: token, namespace, timeoutMs, insecure, fetch.");
-    const at = new URL(url);
-    if (!["http:", "https:"].includes(at.protocol)) throw new MemoryError(`${url} is not the address of a server.`, 0);
-    token = token?.trim();
+    const at = typeof url === "string" || url instanceof URL ? address(url) : undefined;
+    if (!at) throw new MemoryError(`${url === undefined ? "Nothing" : show(url)} is not the address of a server.`, 0, "Give one such as http://localhost:8377.");
+    if (typeof asked !== "function") throw new MemoryError("There is no fetch.", 0, "Use node 18 or newer, or give one: { fetch }.");
+    token = token === undefined || token === null ? undefined : text("token", token).trim();
     if (token && !/^[!-~]+$/.test(token))
       throw new MemoryError("The token holds what no token of `rlm tokens add` holds.", 0, "Give one alone, as that command printed it.");
     if (token && at.protocol === "http:" && !LOOPBACK.has(at.hostname) && !insecure)
       throw new MemoryError(`The token would go to ${at.hostname} unencrypted.`, 0, "Use https, or say insecure: true.");
-    this.url = url.replace(/\/+$/, "");
+    this.url = String(url).replace(/\/+$/, "");
     this.timeoutMs = timeoutMs;
     this.insecure = insecure;
     this.fetch = asked;
@@ -76,14 +77,14 @@ export class RemoteMemory {
   }
 
   async writeMany(items) {
-    if (!items.length) return [];
+    if (!list("memories", items).length) return [];
     const lines = items.map((item) => JSON.stringify(typeof item === "string" ? { text: item } : item)).join("\n");
     const answer = await this.#send("writeMany", { raw: lines, headers: { "Content-Type": "application/x-ndjson" } });
     return answer.split("\n").filter(Boolean).map((line) => JSON.parse(line));
   }
 
   async addConversation(turns, { session, tags = [], ...other } = {}) {
-    const given = turns.map((turn) => (typeof turn === "string" ? { text: turn } : turn));
+    const given = list("turns", turns).map((turn) => (typeof turn === "string" ? { text: turn } : turn));
     const { items, refused = [] } = await this.#ask("addConversation", { body: { turns: given, tags, ...(session && { session }), ...other } });
     return Object.assign(items, { refused });
   }
@@ -95,7 +96,7 @@ export class RemoteMemory {
 
   /** What is worth keeping of a conversation is noted, as candidates; for the rest the answer says why not. */
   async remember(turns, { useModel = false, ...other } = {}) {
-    const given = turns.map((turn) => (typeof turn === "string" ? { text: turn } : turn));
+    const given = list("turns", turns).map((turn) => (typeof turn === "string" ? { text: turn } : turn));
     const { proposed, passed_over: passedOver, model } = await this.#ask("remember", { body: { turns: given, use_model: useModel, ...other } });
     return { proposed, passedOver, model };
   }
@@ -197,30 +198,35 @@ export class RemoteMemory {
   }
 
   async #ask(verb, { body, headers = {}, ...more } = {}) {
-    const raw = body === undefined ? undefined : JSON.stringify(body);
-    return JSON.parse(await this.#send(verb, { raw, headers: { ...(raw && { "Content-Type": "application/json" }), ...headers }, ...more }));
+    const raw = body === undefined ? undefined : json(body);
+    const answer = await this.#send(verb, { raw, headers: { ...(raw && { "Content-Type": "application/json" }), ...headers }, ...more });
+    try {
+      return JSON.parse(answer);
+    } catch {
+      throw new MemoryError(`${this.url} gave an answer that is no JSON.`, 0, "Is `rlm serve` running there, and no other server?");
+    }
   }
 
   async #send(verb, { at = {}, query = {}, raw, headers = {} }) {
     const [method, place] = ROUTES[verb];
-    const path = place.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(at[name]));
+    const path = place.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(text(name, at[name])));
     const asked = new URLSearchParams();
     for (const [name, value] of Object.entries(query))
       for (const one of [value].flat()) if (one !== undefined && one !== null) asked.append(name, one instanceof Date ? one.toISOString() : String(one));
     const where = this.url + path + (asked.size ?? String(asked).length ? `?${asked}` : "");
-    let answer, text;
+    let answer, said;
     try {
       answer = await this.fetch(where, {
         method, body: raw, headers: { ...this.#headers, ...headers }, redirect: "manual", signal: AbortSignal.timeout(this.timeoutMs),
       });
-      text = await answer.text();
+      said = await answer.text();
     } catch (e) {
       throw new MemoryError(`${this.url} did not answer: ${e.cause?.message ?? e.message}.`, 0, "Is `rlm serve` running there?");
     }
-    if (answer.ok) return text;
+    if (answer.ok) return said;
     let problem;
     try {
-      problem = JSON.parse(text);
+      problem = JSON.parse(said) ?? {};
     } catch {
       problem = {}; // an answer of something between here and there
     }
@@ -230,5 +236,36 @@ export class RemoteMemory {
 }
 
 // A header holds no Korean; the server reads percent-encoded names.
-const inside = (namespace) => ({ "Rlm-Namespace": encodeURIComponent(namespace) });
+const inside = (namespace) => ({ "Rlm-Namespace": encodeURIComponent(text("namespace", namespace)) });
 const match = (version) => (version === undefined ? {} : { "If-Match": `"${version}"` });
+
+const show = (value) => (typeof value === "string" ? JSON.stringify(value) : Array.isArray(value) ? "A list" : value === null ? "null" : `A ${typeof value}`);
+
+function address(url) {
+  try {
+    const at = new URL(url);
+    return ["http:", "https:"].includes(at.protocol) ? at : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function json(body) {
+  try {
+    return JSON.stringify(body);
+  } catch (e) {
+    throw new MemoryError(`The request can't be written as JSON: ${e.message}.`, 0);
+  }
+}
+
+function text(name, value) {
+  if (typeof value !== "string" || !value) throw new MemoryError(`The ${name} is missing, or no text.`, 0, "Give a string.");
+  if (!value.isWellFormed?.() && /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/.test(value))
+    throw new MemoryError(`The ${name} holds half a surrogate pair.`, 0);
+  return value;
+}
+
+function list(what, value) {
+  if (!Array.isArray(value)) throw new MemoryError(`The ${what} are no list.`, 0, "Give an array, also when there is only one.");
+  return value;
+}

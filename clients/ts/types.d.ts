@@ -200,7 +200,7 @@ export interface MemoryFields {
   session?: string | null;
   /** Who said it. */
   speaker?: string | null;
-  /** In which role: user, assistant, tool …. */
+  /** In which role: user, assistant, system, developer, tool or function. */
   role?: string | null;
   /** The id of the memory it answers. */
   reply_to?: string | null;
@@ -264,9 +264,9 @@ export interface Filters {
   since?: string | Date | null;
   /** Only what was said, or became true, before this time. */
   until?: string | Date | null;
-  /** Only what was true in the world at this time. */
+  /** Only what was true at this time, by what is known now. */
   valid_at?: string | Date | null;
-  /** As the store knew it at this time, superseded and deleted versions included. */
+  /** What the store knew at this time, right or wrong, also superseded or deleted. */
   as_of?: string | Date | null;
 }
 
@@ -276,7 +276,7 @@ export type Turn = ({ text: string } | { content: string }) & {
   text?: string;
   /** Who said it, by name. */
   speaker?: string | null;
-  /** In which role: user, assistant, tool …. */
+  /** In which role: user, assistant, system, developer, tool or function. */
   role?: string | null;
   /** When it was said. */
   valid_from?: string | Date | null;
@@ -364,6 +364,8 @@ export interface Rejection {
   reason?: string;
   /** The memory that stated it. */
   memory?: string;
+  /** What of a rejection that was just made may be a slip. */
+  note?: string;
 }
 
 /** What the store held at a moment, and what it had served by then. */

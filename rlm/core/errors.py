@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['SYNONYMS', 'REMEDIES', 'RlmError', 'InvalidInput', 'AlreadyExists', 'NotFound', 'SettingsError', 'StoreError',
-           'StoreBusy', 'StoreMoved', 'StoreClash', 'VersionConflict', 'StoreCorrupt', 'StoreForeign', 'StoreFull',
-           'StoreNewer', 'StoreReadOnly', 'ModelMismatch', 'MissingExtra', 'EmbeddingError', 'need', 'our_names',
-           'nearest', 'guess', 'suggest']
+           'StoreBusy', 'StoreUnreachable', 'StoreMoved', 'StoreClash', 'VersionConflict', 'StoreCorrupt',
+           'StoreForeign', 'StoreFull', 'StoreNewer', 'StoreReadOnly', 'ModelMismatch', 'MissingExtra',
+           'EmbeddingError', 'need', 'our_names', 'nearest', 'guess', 'suggest']
 
 # %% ../../nbs/10_core/00_errors.ipynb #4a54283b
 class RlmError(Exception):
@@ -45,6 +45,10 @@ class StoreError(RlmError):
 
 class StoreBusy(StoreError):
     "Another process kept the write lock for longer than the busy timeout."
+
+
+class StoreUnreachable(StoreBusy):
+    "No connection to the database came about within the busy timeout: it is down, or all are in use; nothing was done."
 
 
 class StoreMoved(StoreError):

@@ -197,8 +197,9 @@ _UNITS_AGO = {"day": "day", "일": "day", "week": "week", "주": "week", "주일
               "year": "year", "년": "year", "해": "year"}
 
 
-def _end_of_period(m: re.Match[str], now: datetime, where: tzinfo) -> datetime:
-    "The last moment of the day, week, month or year that a `PAST_PERIOD` tells; of *three weeks ago* the end of that day."
+def _end_of_period(m: re.Match[str], now: datetime, where: tzinfo, month: int | None) -> datetime:
+    """The first moment after the day, week, month or year that a `PAST_PERIOD` tells; after that day of *three weeks ago*. The number of a
+    month is of the year: 작년 5월."""
     today = now.astimezone(where).replace(hour=0, minute=0, second=0, microsecond=0)
     unit = "day" if m["day"] else "year" if m["year"] or m["before"] else _UNITS_AGO[(m["last"] or m["unit"] or m["ko"] or m["of"]).lower()]
     told = (m["n"] or m["count"] or "").lower()
@@ -209,7 +210,7 @@ def _end_of_period(m: re.Match[str], now: datetime, where: tzinfo) -> datetime:
         begin = today.replace(year=months // 12, month=months % 12 + 1, day=day) - timedelta(days=count * {"day": 1, "week": 7}.get(unit, 0))
         return begin + timedelta(days=1)
     if unit == "year":
-        return today.replace(year=today.year - count + 1, month=1, day=1)
+        return today.replace(year=today.year - count + (month or 12) // 12, month=(month or 12) % 12 + 1, day=1)
     return today.replace(day=1) if unit == "month" else today - timedelta(days=today.weekday() if unit == "week" else 0)
 
 
@@ -219,8 +220,10 @@ def past_moment(query: str,     # question, in English or Korean
                 ) -> datetime | None:  # the last moment of a month or year; None: the question names none that is over
     """Return the moment that a question about the past asks about: the end of the latest month or year that it names and that is over, or
     of a time that it tells from today: *last month*, *two years ago*, 작년."""
-    told = [_end_of_period(m, now, where) for m in PAST_PERIOD.finditer(query)]
-    ends = (datetime(d.year + (d.month or 12) // 12, (d.month or 12) % 12 + 1, 1, tzinfo=where) for d in dates_in(query) if d.year)
+    dates = dates_in(query)
+    month = next((d.month for d in dates if d.month and not d.year), None)
+    told = [_end_of_period(m, now, where, month) for m in PAST_PERIOD.finditer(query)]
+    ends = (datetime(d.year + (d.month or 12) // 12, (d.month or 12) % 12 + 1, 1, tzinfo=where) for d in dates if d.year)
     return max((end.astimezone(UTC) - timedelta(microseconds=1) for end in [*told, *ends] if end <= now), default=None)
 
 

@@ -348,7 +348,8 @@ class Memory:
         line, REST, MCP and the hook do look; in Python, first ask `same_again(memory, text, {})` of `rlm.service.capture`, which returns
         the memory that is known, or None.
 
-        `fields`: id, title, summary, kind (block, rule or strategy), category, tags, session, speaker, role, turn, reply_to (an id),
+        `fields`: id, title, summary, kind (block, rule or strategy), category, tags, session, speaker (a name), role (user,
+        assistant, system, developer, tool or function; facts are kept of what the user says, or who has no role), turn, reply_to (an id),
         valid_from and valid_to (times), confidence (0 to 1), status, pinned, immutable, source_type, provenance, scope, formal, success,
         failure, extra (fields of your own)."""
         if slot is None and policy is None and context is None:
@@ -416,8 +417,10 @@ class Memory:
                **filters: Any,             # tags, category, kind, status, session, since, until …: the fields of `Filters`
                ) -> SearchResults:
         """Return the memories that fit the query best, best first. Filters: `tags` (`match="any"`: one of them is enough), `category`,
-        `kind`, `status`, `session`, `speaker`, `role`, `since`, `until`, `valid_at` (what was true at that moment), `as_of` (what the
-        store knew at that moment, right or wrong). Raises `InvalidInput`, `ModelMismatch`."""
+        `kind`, `status`, `session`, `speaker`, `role`, `since`, `until`, `valid_at`, `as_of`. Raises `InvalidInput`, `ModelMismatch`.
+
+        `valid_at` finds what was true at a moment, by what is known now; `as_of` what the store knew at a moment, right or wrong. Told in June
+        that you moved in May, `valid_at="2026-05-20"` finds the new home, and `as_of="2026-05-20"` the old one."""
         least = read_share(min_score, "min_score")
         if slot is None and (radius is not None or not fallback or context is not None):
             raise InvalidInput("A radius, a context, or no fallback, says something only of a search with a slot.", "Give slot='auto' too.")
@@ -681,7 +684,7 @@ class Memory:
     def import_jsonl(self,
                      path: "str | Path",  # an export
                      ) -> ImportReport:
-        "Read an export into this store, all or nothing: `admin.import_`."
+        "Read an export of this namespace, all or nothing: `admin.import_`; one of several namespaces is read by `admin.import_lines`."
         return self.admin.import_(path)
 
     def backup(self,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..core.clock import in_zone, to_iso
 from ..core.tables import html_table, text_table
-from ..core.text import clip
+from ..core.text import clip, is_wordless
 from ..store.filters import Filters
 from ..store.protocols import TEXT_COLUMNS
 from ..store.records import FIELDS, Edge, Event, MemoryRecord
@@ -227,7 +227,7 @@ class SearchResults(Sequence[Hit]):
     @property
     def _why(self) -> str:
         if self.refused is None:
-            return ""
+            return ": it holds no word that could be looked for" if not self.hits and is_wordless(self.query) else ""
         return f": {_too_unlikely(self.refused)}"
 
     def _repr_html_(self) -> str:

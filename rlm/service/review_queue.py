@@ -7,19 +7,19 @@ __all__ = ['SELF', 'fact_values', 'rejected_among', 'WaitingMemory', 'ReviewQueu
 
 # %% ../../nbs/86_conversation/01_review_queue.ipynb #a59c27a7
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..core.clock import to_iso
-from ..core.errors import InvalidInput, NotFound
+from ..core.errors import InvalidInput, NotFound, nearest
 from ..core.guard import TrustState, guarded_value, trust_of
-from ..core.text import tokens, valid_text
+from ..core.text import clip, tokens, valid_text
 from ..store.filters import Filters
 from ..store.protocols import Weights
 from ..store.records import Event, MemoryRecord, new_record
 from ..store.sqlite.facts import Rejection
 from ..store.sqlite.storage import SQLStorage
-from ..companion.statement import normal_value, relation_of
+from ..companion.statement import language_data, normal_value, relation_of
 from ..companion.rejection import at_each_detail, refused_values, rejectable, wordings_of, words_for
 from ..companion.supersession import DISPUTES
 from .input_parsing import read_k
@@ -77,6 +77,16 @@ class WaitingMemory:
                 "source": dict(self.memory.provenance), "against": [{"id": r.id, "text": r.text} for r in self.against]}
 
 # %% ../../nbs/86_conversation/01_review_queue.ipynb #efcd6840
+def _unknown_relation(storage: SQLStorage, namespace: str, relation: str | None) -> str:
+    "What is said of a relation that no fact has and that is not known by that name: it may be a slip. Empty: it is known."
+    name, known = normal_value(relation_of(relation or "")[0]), [*language_data("relations")]
+    if relation is None or name in known or name in (stored := storage.facts.relations(namespace)):
+        return ""
+    near = nearest(name, {*known, *stored})
+    return (f"No fact here, and no known relation, is called {clip(relation)!r}: it is refused when something states it."
+            + (f" Did you mean {near!r}?" if near else ""))
+
+
 class ReviewQueue:
     """What a person decides about memories: `waiting` lists what is not confirmed, `accept` confirms it, `reject` refuses a value for
     good, `lift` allows it again."""
@@ -100,7 +110,8 @@ class ReviewQueue:
                actor: str = "human",         # author of the rejection
                ) -> Rejection:
         """Refuse a value from now on, whichever way it comes, and in other words that state the same fact; delete the memories that
-        state it. Their history stays; `lift` allows the value again. Raises `NotFound`, `InvalidInput`."""
+        state it. Their history stays; `lift` allows the value again; `note` tells of a relation that is not known, which may be a slip.
+        Raises `NotFound`, `InvalidInput`."""
         chosen = [name for name, given in (("an id", id), ("a text", text), ("a value", value)) if given is not None]
         if len(chosen) != 1 or (value is None) != (relation is None):
             raise InvalidInput(f"The rejection names {' and '.join(chosen) or 'nothing'}.",
@@ -124,7 +135,7 @@ class ReviewQueue:
                 self.writer.delete(wrong, erase=False, force=True)
             detail = {"rejection": made.id, "actor": actor, "deleted": wrong}
             tx.log([Event(now, "reject", memory.id if memory else made.id, self.namespace, detail)])
-        return made
+        return replace(made, note="" if wrong else _unknown_relation(self.storage, self.namespace, relation))
 
     def _known(self, id: str) -> MemoryRecord:
         "A memory, or the last version of a deleted one."

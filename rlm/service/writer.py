@@ -556,7 +556,7 @@ class MemoryWriter:
             new = tx.insert([record], {"restored": old.version})
             self.embeddings.store(embedded, new)
             [stored] = self._keep_facts(tx, new, self._read_facts(new))
-        self.embeddings.notice([stored])
+        self._compare([stored], embedded is not None)
         return stored
 
     def count_use(self,

@@ -36,8 +36,8 @@ class Filters:
     role: str | None = None  # only said in this role
     since: datetime | None = None  # valid_from at or after this …
     until: datetime | None = None  # … and before this
-    valid_at: datetime | None = None  # true in the world at this moment
-    as_of: datetime | None = None  # moment whose state of the store is asked; superseded and deleted versions included
+    valid_at: datetime | None = None  # true in the world at this moment, by what is known now
+    as_of: datetime | None = None  # known to the store at this moment, right or wrong; superseded and deleted versions included
     now: datetime | None = None  # moment at which a memory must not have expired; set by the search, not by callers
     where: tzinfo = field(default=UTC, compare=False)  # zone in which the days of what is found are told
 

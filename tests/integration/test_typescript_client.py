@@ -36,4 +36,4 @@ def test_the_client_does_what_it_says(tmp_path: Path) -> None:
         env = os.environ | {"RLM_URL": running.url, "RLM_TOKEN": token, "RLM_READER": reader}
         done = subprocess.run(["node", "--test", "test/"], cwd=CLIENT, env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "pass 6" in done.stdout
+    assert "pass 7" in done.stdout

@@ -329,10 +329,12 @@ def test_an_update_that_changes_nothing_makes_no_version(memory: Memory, clock: 
     one = memory.write("one", tags=["b", "a"], extra={"n": 1}, category="c", valid_from="2025-01-01")
     before = everything(memory)
     clock.advance(days=1)
-    for same in ({}, {"text": "one"}, {"tags": ["a", "b", "a"]}, {"extra": {"n": 1}}, {"category": "c"},
+    for same in ({"text": "one"}, {"tags": ["a", "b", "a"]}, {"extra": {"n": 1}}, {"category": "c"},
                  {"status": "hot"}, {"summary": None},
                  {"valid_from": "2025-01-01T00:00:00Z"}):
         assert memory.update(one.id, **same) == one
+    with pytest.raises(InvalidInput, match="nothing to change"):
+        memory.update(one.id)
     assert everything(memory) == before
 
 

@@ -87,6 +87,23 @@ test("what a conversation tells is noted, confirmed or rejected by a person, and
   assert.equal((await memory.timeline({ session: "later" })).length, 2);
 });
 
+test("a slip is a MemoryError with a sentence, whatever it is", async () => {
+  const circle = {};
+  circle.self = circle;
+  for (const [call, named] of [
+    [() => memory.remember("hello"), /turns are no list/], [() => memory.addConversation("hello"), /turns are no list/],
+    [() => memory.writeMany("hello"), /memories are no list/], [() => memory.get(), /id is missing/], [() => memory.delete(7), /id is missing/],
+    [() => memory.conversation(), /session is missing/], [() => memory.write("x", { extra: circle }), /can't be written as JSON/],
+    [() => memory.get("a\ud800"), /half a surrogate/], [() => memory.search(), /./], [() => memory.write(), /./],
+    [async () => new RemoteMemory(), /Nothing is not the address/], [async () => new RemoteMemory("localhost"), /not the address/],
+    [async () => new RemoteMemory(7), /not the address/], [async () => new RemoteMemory(url, { token: 7 }), /token/],
+    [async () => memory.namespace(), /namespace is missing/], [async () => new RemoteMemory(url, { fetch: 1 }), /no fetch/],
+    [() => new RemoteMemory(url, { fetch: async () => new Response("<html>") }).list(), /no JSON/],
+  ])
+    await assert.rejects(call(), (e) => e instanceof MemoryError && named.test(e.message), String(call));
+  assert.equal(new RemoteMemory(new URL(url), { token }).url, url);
+});
+
 test("what can't be done is said", async () => {
   await assert.rejects(memory.write(" "), (e) => e.status === 422 && e.message.length > 10);
   await assert.rejects(memory.search("a", { colour: "blue" }), { status: 422 });

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['P', 'R', 'LONGEST_CACHED', 'MARKS', 'JOINER', 'Form', 'LazyPattern', 'text_cache', 'forget_texts', 'normal_form',
-           'normalise', 'compose_hangul', 'replace_surrogates', 'is_blank', 'valid_text', 'valid_label', 'clip']
+           'normalise', 'compose_hangul', 'replace_surrogates', 'is_blank', 'is_wordless', 'valid_text', 'valid_label',
+           'clip']
 
 # %% ../../../nbs/10_core/02_normal_form.ipynb #59e63e3c
 import re
@@ -172,6 +173,12 @@ def is_blank(text: str,  # any text
              ) -> bool:
     "Return whether there is nothing to see of a text: white space, or characters without width or form, such as U+200B and U+3164."
     return _UNSEEN.fullmatch(text) is not None
+
+
+def is_wordless(text: str,  # any text
+                ) -> bool:
+    "Return whether a text holds no letter, digit or pictogram, such as *???*: it asks for nothing."
+    return not any(c.isalnum() or unicodedata.category(c) == "So" for c in text)
 
 
 def valid_text(value: object,           # value that is to be stored as a text

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...core.clock import Clock, ManualClock, RecordedClock, SystemClock
 from ...core.settings import Settings
+from ...core.text import is_wordless
 from .base import Embedder, check_embedder, choose_embedder, model_info, record_passages, shorten_query
 from .worker import EmbeddingWorker, embed_missing
 from ...store.embedding_model import EmbeddingModelInfo, Vectors, model_mismatch
@@ -134,8 +135,9 @@ class EmbeddingService:
                     text: str,            # the question as it was asked
                     stored: EmbeddingModelInfo | None,  # model whose vectors the store has; None: it has none
                     ) -> Vectors | None:  # (dim,)
-        "Return the vector of a question, centred as questions are; None: search by words. Raises `ModelMismatch`, `EmbeddingError`."
-        if stored is None or (model := self.model()) is None:
+        """Return the vector of a question, centred as questions are; None: search by words, also where there are none in it, as in *???*.
+        Raises `ModelMismatch`, `EmbeddingError`."""
+        if stored is None or is_wordless(text) or (model := self.model()) is None:
             return None
         if model.name != stored.model:
             raise model_mismatch(self.storage.path, stored.model, model.name)

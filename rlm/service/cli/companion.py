@@ -59,7 +59,7 @@ def rejection_dict(rejection: Rejection,  # a rejection
                    ) -> dict[str, str | None]:
     "Return a rejection for JSON. It does not say what was rejected: the store has only its hash."
     return {"id": rejection.id, "at": to_iso(rejection.created_at), "actor": rejection.actor, "reason": rejection.reason,
-            "memory_id": rejection.memory_id}
+            "memory_id": rejection.memory_id} | ({"note": rejection.note} if rejection.note else {})
 
 
 @review_group.command(epilog=example('rlm review reject tea --reason "I never drank tea"', 'rlm review reject --text "I live in Oslo."',
@@ -77,6 +77,8 @@ def reject(memory: Memory, id: str | None, text: str | None, subject: str, relat
     "Refuse what the memory ID states from now on, in these words or as the same fact, and delete what states it."
     made = memory.companion.reject(id, text=text, subject=subject, relation=relation, value=value, reason=reason)
     print_json(rejection_dict(made)) if as_json else click.echo(f"Rejected. To allow it again: rlm review lift {made.id}")
+    if made.note and not as_json:
+        click.echo(made.note, err=True)
 
 
 @review_group.command(epilog=example("rlm review accept tea", 'rlm review accept peanuts --text "I am allergic to peanuts and cashews."'))

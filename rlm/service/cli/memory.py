@@ -33,8 +33,8 @@ description_options = options(
     click.option("--category", help="For example fact, preference, experience, technical."),
     click.option("--title", help="A short title."),
     click.option("--summary", help="One or two sentences, for when space is short."),
-    click.option("--speaker", help="Who said it."),
-    click.option("--role", help="user, assistant, tool …"),
+    click.option("--speaker", help="Who said it, by name."),
+    click.option("--role", help="user, assistant, system, developer, tool or function."),
     click.option("--time", "--valid-from", "valid_from", help="When it was said or became true: 2026-01-31 or 2026-01-31T09:00:00Z."),
     click.option("--valid-to", help="When it stops being true; none: never."),
     click.option("--status", type=click.Choice(STATUSES), help="Where it stands in its life."),
@@ -191,8 +191,9 @@ filter_options = options(
     click.option("--role", help="Only said in this role."),
     click.option("--since", help="Only said or true from this time on."),
     click.option("--until", help="Only said or true before this time."),
-    click.option("--valid-at", help="Only what was true in the world at this time."),
-    click.option("--as-of", help="As the store knew it at this time."))
+    click.option("--valid-at", help="Only what was true at this time, by what is known now."),
+    click.option("--as-of", help="What the store knew at this time, right or wrong: of a move in May that was told "
+                 "in June, --valid-at 2026-05-20 finds the new home, --as-of 2026-05-20 the old one."))
 
 
 def filter_arguments(status: tuple[str, ...] = (),  # each --status, 'any' perhaps among them

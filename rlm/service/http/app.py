@@ -11,7 +11,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-from rlm.core.errors import RlmError, suggest
+from rlm.core.errors import RlmError, nearest, suggest
 from rlm.service.answer_schemas import read_schemas
 
 from . import companion_routes, memory_routes, routes
@@ -19,7 +19,7 @@ from .agent_routes import agent_routes
 from .pages import docs_page, docs_policy
 from .errors import HttpProblem, log_problem, problem_of
 from .idempotency import CHANGING_METHODS, MAX_KEY, IdempotentRequests
-from .middleware import OPEN_PATHS, App, Gateway, GatewayConfig, Observer, is_loopback
+from .middleware import BODY_METHODS, OPEN_PATHS, App, Gateway, GatewayConfig, Observer, is_loopback
 from .routing import DirectRequests, Service, install
 from .schemas import FilterFields, TurnBody, WriteBody, error_location, problem_responses
 from .tokens import GUEST, Token, TokenFile
@@ -80,10 +80,26 @@ def handle_errors(app: FastAPI,  # application
         return problem_response(problem_of(error))
 
     @app.exception_handler(HTTPException)
-    async def http(_request: Request, error: Any) -> Response:
-        detail = {400: "The body can't be read as JSON.", 404: "Nothing is served at this path."}.get(error.status_code, "")
-        return problem_response(HttpProblem(error.status_code, detail, "GET /docs lists what is." if error.status_code == 404 else "",
-                                            error.headers))
+    async def http(request: Request, error: Any) -> Response:
+        path, detail, hint, headers = request.scope["path"], "", "", error.headers
+        if error.status_code == 405:
+            there = served_methods(request.app)(path)
+            detail, headers = f"{request.method} is not served at this path.", {"Allow": ", ".join(there)}
+            hint = f"Served here: {', '.join(there)}." + (" PATCH changes some fields." if request.method == "PUT" and "PATCH" in there else "")
+        elif error.status_code == 404:
+            near = nearest(path, [p for p in request.app.openapi()["paths"] if "{" not in p])
+            detail, hint = "Nothing is served at this path.", f"{f'Did you mean {near}? ' if near else ''}GET /docs lists what is."
+        elif error.status_code == 400:
+            detail = "The body can't be read as JSON."
+        return problem_response(HttpProblem(error.status_code, detail, hint, headers))
+
+
+def served_methods(app: FastAPI,  # application
+                   ) -> Callable[[str], list[str]]:
+    "Return a function that gives the methods that are served at a path; none where nothing is."
+    paths = app.openapi()["paths"]
+    name = route_namer(paths)
+    return lambda path: sorted(method.upper() for method in paths.get(name(path), ()))
 
 
 TAGS = {"memories": "What is remembered: one memory, or all of them a page at a time.",
@@ -187,14 +203,17 @@ def guarded_application(service: Service,                 # memories, metrics an
     settings = service.settings
     names = frozenset(n.strip().lower() for n in settings.serve_names.split(",")) if is_loopback(settings.serve_host) else None
     guest = Token(GUEST, settings.namespace, ("admin",))
-    config = GatewayConfig(tokens, guest, names, settings.serve_max_body, settings.serve_rate)
     api = application(service)
+    served, beside = served_methods(api), dict[str, tuple[str, ...]]()
+    config = GatewayConfig(tokens, guest, names, settings.serve_max_body, settings.serve_rate,
+                           methods=lambda path: served(path) or beside.get(path, ()))
     app: App = IdempotentRequests(api)
     paths = [*OPEN_PATHS, *api.openapi()["paths"]]
     if find_spec("mcp") is not None:  # an extra of its own
         from rlm.service.mcp.http import PATH, with_mcp
         app = with_mcp(app, service.pool, settings.serve_max_body)
         paths.append(PATH)
+        beside[PATH] = BODY_METHODS
     app = DirectRequests(app, service, ROUTES)
     observers: list[Observer] = [service.metrics.count_request]
     if service.access_log is not None:

@@ -33,7 +33,7 @@ review, nights = Routes("/v1/review", "review"), Routes("/v1/sleep", "upkeep")
 def rejection_dict(r: Rejection,  # a rejection
                    ) -> dict[str, Any]:
     "Return a rejection for JSON: who, when and why, never what."
-    found = {"id": r.id, "at": to_iso(r.created_at), "actor": r.actor, "reason": r.reason, "memory": r.memory_id}
+    found = {"id": r.id, "at": to_iso(r.created_at), "actor": r.actor, "reason": r.reason, "memory": r.memory_id, "note": r.note or None}
     return {name: value for name, value in found.items() if value is not None}
 
 

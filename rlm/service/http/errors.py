@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlm.core.errors import (AlreadyExists, InvalidInput, NotFound, RlmError, SettingsError, StoreBusy, StoreClash, StoreFull, StoreMoved,
-                             StoreReadOnly, VersionConflict)
+                             StoreReadOnly, StoreUnreachable, VersionConflict)
 
 log = logging.getLogger("rlm.serve")
 
@@ -47,6 +47,7 @@ SPOKEN_PROBLEMS: dict[type[RlmError], int] = {  # error whose message is written
     AlreadyExists: 409, InvalidInput: 422, NotFound: 404, VersionConflict: 412}
 STORE_PROBLEMS: dict[type[RlmError], tuple[int, str, str]] = {  # error of the store → status, and sentences that name no file
     StoreMoved: (503, "The namespace went to another instance of the cluster; nothing was stored.", "Send it again: it is found there."),
+    StoreUnreachable: (503, "The database of the store gives no connection; nothing was stored.", "Send it again a little later."),
     StoreBusy: (503, "Another process is writing to the store; nothing was stored.", "Send it again a little later."),
     StoreClash: (409, "An id is taken, or a memory that is named is not there; nothing was stored.", ""),
     StoreReadOnly: (403, "The store can only be read.", "Whoever runs the server can let it write to the store's file and folder."),

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 
-from rlm.core.errors import RlmError, SettingsError, StoreBusy, StoreCorrupt, StoreFull, StoreReadOnly
+from rlm.core.errors import RlmError, SettingsError, StoreBusy, StoreCorrupt, StoreFull, StoreReadOnly, StoreUnreachable
 
 from .errors import is_out_of_files
 
@@ -21,7 +21,8 @@ READY_AGE_S = 1.0  # seconds for which an answer is kept: anyone may ask, so the
 READY_WAIT_S = 2.0  # seconds that a request waits for the store to answer
 SILENT = "The store does not answer."
 SENTENCES: dict[type[RlmError], str] = {
-    SettingsError: "The settings or the tokens of the server can't be read.", StoreBusy: "The store is kept busy by another process.",
+    SettingsError: "The settings or the tokens of the server can't be read.", StoreUnreachable: SILENT,
+    StoreBusy: "The store is kept busy by another process.",
     StoreCorrupt: "The store is damaged.", StoreFull: "There is no room left for the store.", StoreReadOnly: "The store can only be read."}
 
 log = logging.getLogger("rlm.serve")

@@ -14,7 +14,7 @@ import asyncio
 import ipaddress
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -60,6 +60,7 @@ class GatewayConfig:
     max_body: int = 8_000_000  # bytes
     rate: float = 0.0  # requests a second of one token, and of one address without a token; 0: any number
     patience_s: float = PATIENCE_S  # seconds that a body may take to arrive; how long its head may, the connection knows
+    methods: Callable[[str], Collection[str]] = lambda path: BODY_METHODS  # methods that are served at a path
 
 
 class RateLimiter:
@@ -150,9 +151,10 @@ def check_names(scope: Scope,                 # connection scope of ASGI
 
 
 def check_type(scope: Scope,  # connection scope of ASGI
+               served: Collection[str] = BODY_METHODS,  # methods that are served at the path: any other is answered 404 or 405, whatever it brings
                ) -> None:
     "Refuse a body that does not say that it is JSON, which no form on a foreign page can send. Raises `HttpProblem`."
-    if scope["method"] not in BODY_METHODS:
+    if scope["method"] not in BODY_METHODS or scope["method"] not in served:
         return
     kind, empty = header(scope, b"content-type").partition(";")[0].strip().lower(), header(scope, b"content-length") in ("", "0")
     if scope["path"].endswith(BULK_PATH):
@@ -306,7 +308,7 @@ async def authenticate_and_read(scope: Scope,           # connection scope of AS
         raise HttpProblem(414)
     check_framing(scope)
     check_names(scope, config.names)
-    check_type(scope)
+    check_type(scope, config.methods(scope["path"]))
     if scope["path"] in OPEN_PATHS:
         limit_rate(limiter, f"open {address_of(scope)}")
     else:

@@ -100,8 +100,8 @@ class FilterFields(RequestModel):
     role: Label | None = about("Only said in this role", "user", default=None)
     since: Time | None = about("Only what was said, or became true, from this time on", "2026-01-31", default=None)
     until: Time | None = about("Only what was said, or became true, before this time", "2026-02-28", default=None)
-    valid_at: Time | None = about("Only what was true in the world at this time", "2026-02-01", default=None)
-    as_of: Time | None = about("As the store knew it at this time, superseded and deleted versions included", "2026-02-01T09:00:00Z",
+    valid_at: Time | None = about("Only what was true at this time, by what is known now", "2026-02-01", default=None)
+    as_of: Time | None = about("What the store knew at this time, right or wrong, also superseded or deleted", "2026-02-01T09:00:00Z",
                                default=None)
 
     __hash__ = object.__hash__  # pydantic copies a default that can't be hashed for each request
@@ -202,7 +202,7 @@ class WriteBody(RequestModel):
     summary: str | None = about("One or two sentences, for when space is short", "Dentist on Tuesday.", default=None)
     session: Label | None = about("The conversation it belongs to", "2026-05-08", default=None)
     speaker: Label | None = about("Who said it", "Mina", default=None)
-    role: Label | None = about("In which role: user, assistant, tool …", "user", default=None)
+    role: Label | None = about("In which role: user, assistant, system, developer, tool or function", "user", default=None)
     reply_to: Label | None = about("The id of the memory it answers", "question-1", default=None)
     valid_from: Time | None = about("When it was said or became true; without it, now", "2026-05-08T09:00:00Z", default=None)
     valid_to: Time | None = about("When it stops being true", "2026-05-13", default=None)
@@ -258,7 +258,7 @@ class TurnBody(RequestModel):
 
     text: Text = about("The words", "치과는 언제 가?", validation_alias=turn_names("text"))
     speaker: Label | None = about("Who said it, by name", "Mina", default=None, validation_alias=turn_names("speaker"))
-    role: Label | None = about("In which role: user, assistant, tool …", "user", default=None)
+    role: Label | None = about("In which role: user, assistant, system, developer, tool or function", "user", default=None)
     valid_from: Time | None = about("When it was said", "2026-05-08T09:00:00Z", default=None, validation_alias=turn_names("valid_from"))
     id: Label | None = about("An id of your own; without it, a fresh one is made", "turn-1", default=None)
     reply_to: Annotated[int, Field(ge=0)] | Label | None = about("The turn it answers: its place in this list, from 0, or its id", 0,

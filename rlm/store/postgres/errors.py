@@ -1,6 +1,6 @@
 """Errors of a PostgreSQL server, as errors that a person can act on."""
 
-from ...core.errors import StoreBusy, StoreClash, StoreCorrupt, StoreError, StoreFull, StoreMoved, StoreReadOnly
+from ...core.errors import StoreBusy, StoreClash, StoreCorrupt, StoreError, StoreFull, StoreMoved, StoreReadOnly, StoreUnreachable
 from ...core.files import hidden_password
 from .schema import MOVED
 
@@ -35,7 +35,7 @@ def explain_server_error(error: Exception,  # error that psycopg raised
     if isinstance(error, PoolClosed):
         return StoreError(f"The store {place!r} is closed.", "Open it again.")
     if isinstance(error, PoolTimeout):
-        return StoreBusy(f"No connection to {place!r} became free.", "Is the server up? If so, let fewer threads use the store at once.")
+        return StoreUnreachable(f"No connection to {place!r} came about.", "Is the server up? If so, let fewer threads use the store at once.")
     if getattr(error, "sqlstate", None) == MOVED:
         return moved_error(place, said)
     if isinstance(error, errors.QueryCanceled):

@@ -147,6 +147,12 @@ class FactTable:
         rows = (row for question in related_questions(namespace, fact, instead) for row in self.db.query(*question))
         return list({row[:2]: _fact(row) for row in rows}.values())
 
+    def relations(self,
+                  namespace: str,  # the partition
+                  ) -> list[str]:  # in normal form, ascending
+        "Return the relations of the facts that are stored, ended ones too."
+        return sorted(key for (key,) in self.db.query("SELECT DISTINCT relation_key FROM facts WHERE namespace = ?", (namespace,)))
+
     def recent(self,
                namespace: str,   # the partition
                limit: int = 30,  # facts at most
@@ -286,9 +292,11 @@ class Rejection:
     actor: str  # author of the rejection: `human`, a name, a token's label
     reason: str | None  # in the person's words; None: none was given
     memory_id: str | None  # the memory that stated it, if there was one
+    note: str = ""  # of one that was just made: what of it may be a slip, in a sentence
 
     def __str__(self) -> str:
-        return f"rejected by {self.actor} on {self.created_at:%Y-%m-%d}" + (f" ({self.reason})" if self.reason else "")
+        said = f"rejected by {self.actor} on {self.created_at:%Y-%m-%d}" + (f" ({self.reason})" if self.reason else "")
+        return f"{said}. {self.note}" if self.note else said
 
 
 def digest_of(salt: str,             # key, hexadecimal

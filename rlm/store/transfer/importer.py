@@ -447,7 +447,8 @@ def import_lines(storage: SQLStorage,            # a live store
     foreign = sorted({r["namespace"] for part in tables.values() for r in part if "namespace" in r} - {namespace})
     if namespace is not None and foreign:
         raise InvalidInput(f"The export holds rows of the namespace {foreign[0]!r}, not only of {namespace!r}.",
-                           "Open the store with that namespace, or import the whole file with `rlm db import`. Nothing was imported.")
+                           f"Import it into Memory(…, namespace={foreign[0]!r}), or all of it: memory.admin.import_lines(lines) in Python, "
+                           "rlm import FILE in a terminal. Nothing was imported.")
     kept = tables if only is None else rows_of(tables, only)
     if only is not None:
         there = sorted({r["namespace"] for part in tables.values() for r in part if "namespace" in r})
