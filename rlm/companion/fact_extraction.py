@@ -23,7 +23,7 @@ from .statement import Statement, language_data, normal_value, relation_of
 from ..core.text import split_sentences, tokens
 from ..core.text.calendar_words import KOREAN_WEEKDAY, WEEKDAY
 from ..core.text.normal_form import LazyPattern, text_cache
-from ..search.query_features import PAST_PERIOD
+from ..search.told_period import ANY_DAY, told_periods
 
 # %% ../../nbs/85_companion/04_fact_extraction.ipynb #a9a4df45
 MOST_CHARACTERS = 1_000  # length of the longest text that is read for facts: a document says more than its sentences do one by one
@@ -360,23 +360,13 @@ _MINE = LazyPattern(r"^(?:my|our|우리|내|제) ")
 _IN_A_YEAR = LazyPattern(r" (?:back )?in (?:[A-Z][a-z]+ )?(?:19|20)\d\d(?=[ ?]*$)|^(?:(?:19|20)\d\d년(?: ?\d{1,2}월)?(?:에는?|엔)? )")
 
 
-_AFTER_PERIOD = LazyPattern(r"^(?:에는?|엔|에도|쯤에?|쯤엔)?[ ,]*")  # particles and a comma
-
-
-def _without_period(question: str) -> str:
-    "A question without the time from today that it names: *Where did I work last month?*, `작년에 어디 살았어?`."
-    if (m := PAST_PERIOD.search(question)) is None:
-        return question
-    return f"{question[:m.start()].rstrip()} {_AFTER_PERIOD.sub('', question[m.end():])}".strip().replace(" ?", "?")
-
-
 def asked_facts(question: str,  # questions that are asked
                 ) -> list[tuple[str, str]]:  # subject and relation
     "Return the facts that a whole question asks for: *What's my name?*, *Where does Mina live?*, `내 여동생은 어디 살아?`."
     question = _asked_by_self(question)
     if "19" in question or "20" in question:
         question = _IN_A_YEAR.sub("", question)
-    question = _without_period(question)
+    question = told_periods(question, ANY_DAY)[1]  # *Where did I work last month?*, `작년에 어디 살았어?`
     out = [("user", relation) for relation in asked_relations(question, alone=True)]
     for relation, pattern in _ASKED_OF if _OF_OTHERS.search(question) else ():
         if m := pattern.search(question):

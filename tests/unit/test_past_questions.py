@@ -62,7 +62,7 @@ def test_the_moment_of_a_question_is_the_end_of_what_it_names_if_that_is_over() 
     now = datetime(2026, 1, 5, tzinfo=UTC)
     told = {"last month": "2025-12-31", "last week": "2026-01-04", "yesterday": "2026-01-04", "three weeks ago": "2025-12-15",
             "a month ago": "2025-12-05", "지난주": "2026-01-04", "저번 달": "2025-12-31", "작년": "2025-12-31", "재작년": "2024-12-31",
-            "작년 5월": "2025-05-31", "일 주일 전": "None", "1주일 전": "2025-12-29", "어제": "2026-01-04", "지난주말": "None", "last": "None"}
+            "작년 5월": "2025-05-31", "일 주일 전": "None", "1주일 전": "2025-12-29", "어제": "2026-01-04", "지난주말": "2026-01-04", "3000 years ago": "None", "last": "None"}
     assert {text: str(past_moment(text, now))[:10] for text in told} == told
     ends = {"in March 2025": "2025-03-31", "in 2024": "2024-12-31", "2023년 12월에": "2023-12-31", "in 2026": "None", "in May": "None"}
     assert {text: str(past_moment(text, now))[:10] for text in ends} == ends
