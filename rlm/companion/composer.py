@@ -53,7 +53,7 @@ def checked_counter(count: TokenCounter,  # counts the tokens of a text, as a ca
 
     def checked(text: str) -> int:
         cost: object = count(text) if callable(count) else count
-        if isinstance(cost, bool) or not callable(count) or not isinstance(cost, Real) or not 0 <= cost < math.inf:
+        if isinstance(cost, bool) or not callable(count) or not isinstance(cost, Real) or not 0 <= float(cost) < math.inf:
             raise InvalidInput(f"count is no function that counts tokens: it {'gave' if callable(count) else 'is'} {reprlib.repr(cost)}.",
                                "Pass a function of a text that returns a number, such as lambda text: len(encoding.encode(text)).")
         return cast(int, cost)

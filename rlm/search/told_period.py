@@ -48,7 +48,8 @@ def _span(unit: str, back: int, today: datetime) -> Period:
     "The day, the week from Monday, its weekend, the month or the year that is so many of these before today's."
     monday = today - timedelta(days=today.weekday() + 7 * back)
     kind = {"일": "day", "주": "week", "주일": "week", "주말": "weekend", "달": "month", "개월": "month", "년": "year"}.get(unit, unit)
-    return {"day": lambda: whole_days(today - timedelta(days=back)), "week": lambda: whole_days(monday, 7), "month": lambda: calendar_month(today, back),
+    return {"day": lambda: whole_days(today - timedelta(days=back)), "week": lambda: whole_days(monday, 7),
+            "month": lambda: calendar_month(today, back),
             "weekend": lambda: whole_days(monday + timedelta(days=5), 2), "year": lambda: calendar_year(today, back)}[kind]()
 
 
@@ -86,7 +87,8 @@ _PERIODS: tuple[tuple[LazyPattern, _Reader], ...] = tuple((LazyPattern(pattern, 
     (r"\b(?:last|previous|past) (?P<u>weekend|week|month|year)\b|(?:지난|저번) ?(?P<k>주말|주|달)",
      lambda m, t: _span(m["u"] or m["k"], 1, t)),
     (r"\bthis (?P<u>weekend|week|month|year)\b|이번 ?(?P<k>주말|주|달)", lambda m, t: _span(m["u"] or m["k"], 0, t)),
-    (r"재작년", lambda m, t: calendar_year(t, 2)), (r"작년|지난 ?해", lambda m, t: calendar_year(t, 1)), (r"올해|금년", lambda m, t: calendar_year(t)),
+    (r"재작년", lambda m, t: calendar_year(t, 2)),
+    (r"작년|지난 ?해", lambda m, t: calendar_year(t, 1)), (r"올해|금년", lambda m, t: calendar_year(t)),
     (rf"\b(?:on|last|this past) (?P<d>{WEEKDAY})\b|(?:지난|저번)(?: ?주)? ?(?P<k>[{KOREAN_WEEKDAYS}])요일",
      lambda m, t: _weekday((m["d"] or m["k"]).lower(), t))))
 

@@ -35,8 +35,8 @@ _OTHER_ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "bot":
 
 def read_role(value: object,  # role as a caller gave it
               ) -> str:
-    """Return one of `MESSAGE_ROLES`; `human`, `ai`, `model` and capital letters are read as what they mean: only of what the user says are facts
-    kept. Raises `InvalidInput` for another word."""
+    """Return one of `MESSAGE_ROLES`; `human`, `ai`, `model` and capital letters are read as what they mean, since facts are kept only of
+    what the user says. Raises `InvalidInput` for another word."""
     name = _OTHER_ROLES.get(word := read_label(value, "role").casefold(), word)
     if name not in MESSAGE_ROLES:
         near = nearest(word, MESSAGE_ROLES)

@@ -419,8 +419,8 @@ class Memory:
         """Return the memories that fit the query best, best first. Filters: `tags` (`match="any"`: one of them is enough), `category`,
         `kind`, `status`, `session`, `speaker`, `role`, `since`, `until`, `valid_at`, `as_of`. Raises `InvalidInput`, `ModelMismatch`.
 
-        `valid_at` finds what was true at a moment, by what is known now; `as_of` what the store knew at a moment, right or wrong. Told in June
-        that you moved in May, `valid_at="2026-05-20"` finds the new home, and `as_of="2026-05-20"` the old one."""
+        `valid_at` finds what was true at a moment, by what is known now; `as_of` what the store knew at a moment, right or wrong. Told in
+        June that you moved in May, `valid_at="2026-05-20"` finds the new home, and `as_of="2026-05-20"` the old one."""
         least = read_share(min_score, "min_score")
         if slot is None and (radius is not None or not fallback or context is not None):
             raise InvalidInput("A radius, a context, or no fallback, says something only of a search with a slot.", "Give slot='auto' too.")

@@ -28,7 +28,8 @@ from ..store.sqlite.recall_log import ServedMemory
 from ..search.candidates import LATER, LIKELY, Query
 from ..search.explainer import BY_WORDS, NEARBY, ExplainedHit
 from ..search.lexical.bm25 import CONTEXT_FIELDS
-from ..search.asked_period import Period, asked_period
+from ..search.asked_period import asked_period
+from ..search.told_period import Period
 from ..search.query_features import asks_before, past_moment
 from ..search.scoring import SCORE_EPSILON, UPDATE
 from ..recall.anchoring import AnchoredSearcher

@@ -169,13 +169,13 @@ def replace_surrogates(text: str,  # text of a model, or of its code
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
-def is_blank(text: str,  # any text
+def is_blank(text: str,  # words as a caller gave them
              ) -> bool:
     "Return whether there is nothing to see of a text: white space, or characters without width or form, such as U+200B and U+3164."
     return _UNSEEN.fullmatch(text) is not None
 
 
-def is_wordless(text: str,  # any text
+def is_wordless(text: str,  # words as a caller gave them
                 ) -> bool:
     "Return whether a text holds no letter, digit or pictogram, such as *???*: it asks for nothing."
     return not any(c.isalnum() or unicodedata.category(c) == "So" for c in text)

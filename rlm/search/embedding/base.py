@@ -98,7 +98,7 @@ def embedder_name(given: "str | Embedder | None",  # argument `embedder` of a ca
 
 def embedder_factory(name: str,  # name of a model
                      ) -> Callable[[], Factory]:
-    "Return the function that loads the factory of a model. Raises `InvalidInput` where there is no such family, or the name names no model."
+    "Return the function that loads the factory of a model. Raises `InvalidInput` for no such family, or a name that names no model."
     family, _, rest = name.partition(":")
     if family in _OF_MANY and not rest:
         raise InvalidInput(f"The embedder {name!r} names no model.", f"Write it like {_OF_MANY[family]}.")

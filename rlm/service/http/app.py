@@ -85,7 +85,8 @@ def handle_errors(app: FastAPI,  # application
         if error.status_code == 405:
             there = served_methods(request.app)(path)
             detail, headers = f"{request.method} is not served at this path.", {"Allow": ", ".join(there)}
-            hint = f"Served here: {', '.join(there)}." + (" PATCH changes some fields." if request.method == "PUT" and "PATCH" in there else "")
+            changes = request.method == "PUT" and "PATCH" in there
+            hint = f"Served here: {', '.join(there)}.{' PATCH changes some fields.' if changes else ''}"
         elif error.status_code == 404:
             near = nearest(path, [p for p in request.app.openapi()["paths"] if "{" not in p])
             detail, hint = "Nothing is served at this path.", f"{f'Did you mean {near}? ' if near else ''}GET /docs lists what is."

@@ -65,8 +65,10 @@ def _list_filters(tag: Annotated[Labels, Query(description="Only with this tag; 
                  role: Annotated[Name | None, Query(description="Only said in this role", examples=["user"])] = None,
                  since: Annotated[Time | None, Query(description="Only said or true from then on", examples=["2026-01-31"])] = None,
                  until: Annotated[Time | None, Query(description="Only said or true before", examples=["2026-02-28"])] = None,
-                 valid_at: Annotated[Time | None, Query(description="Only what was true then, as is known now", examples=["2026-02-01"])] = None,
-                 as_of: Annotated[Time | None, Query(description="What the store knew then, right or wrong", examples=["2026-02-01"])] = None,
+                 valid_at: Annotated[Time | None, Query(description="Only what was true then, by what is known now",
+                                                        examples=["2026-02-01"])] = None,
+                 as_of: Annotated[Time | None, Query(description="What the store knew then, right or wrong",
+                                                     examples=["2026-02-01"])] = None,
                  ) -> dict[str, Any]:
     "Return the filters of a list as `Memory.list` takes them: a dependency."
     found: dict[str, Any] = {"category": category, "kind": kind, "session": session, "speaker": speaker, "role": role, "since": since,

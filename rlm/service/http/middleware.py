@@ -50,6 +50,12 @@ SECURITY_HEADERS = {  # keep a browser from doing anything with an answer but sh
 _SECURITY = tuple((name.lower().encode(), name.encode(), value.encode()) for name, value in SECURITY_HEADERS.items())
 
 
+def every_method(path: str,  # path of a request
+                 ) -> Collection[str]:
+    "Return the methods of bodies, where it is not known which are served."
+    return BODY_METHODS
+
+
 @dataclass(frozen=True)
 class GatewayConfig:
     "The rules that a gateway holds requests to."
@@ -60,7 +66,7 @@ class GatewayConfig:
     max_body: int = 8_000_000  # bytes
     rate: float = 0.0  # requests a second of one token, and of one address without a token; 0: any number
     patience_s: float = PATIENCE_S  # seconds that a body may take to arrive; how long its head may, the connection knows
-    methods: Callable[[str], Collection[str]] = lambda path: BODY_METHODS  # methods that are served at a path
+    methods: Callable[[str], Collection[str]] = every_method  # methods that are served at a path
 
 
 class RateLimiter:
@@ -151,7 +157,7 @@ def check_names(scope: Scope,                 # connection scope of ASGI
 
 
 def check_type(scope: Scope,  # connection scope of ASGI
-               served: Collection[str] = BODY_METHODS,  # methods that are served at the path: any other is answered 404 or 405, whatever it brings
+               served: Collection[str] = BODY_METHODS,  # methods that are served at the path: others are answered 404 or 405 in any case
                ) -> None:
     "Refuse a body that does not say that it is JSON, which no form on a foreign page can send. Raises `HttpProblem`."
     if scope["method"] not in BODY_METHODS or scope["method"] not in served:

@@ -35,7 +35,8 @@ def explain_server_error(error: Exception,  # error that psycopg raised
     if isinstance(error, PoolClosed):
         return StoreError(f"The store {place!r} is closed.", "Open it again.")
     if isinstance(error, PoolTimeout):
-        return StoreUnreachable(f"No connection to {place!r} came about.", "Is the server up? If so, let fewer threads use the store at once.")
+        return StoreUnreachable(f"No connection to {place!r} came about.",
+                                "Is the server up? If so, let fewer threads use the store at once.")
     if getattr(error, "sqlstate", None) == MOVED:
         return moved_error(place, said)
     if isinstance(error, errors.QueryCanceled):
