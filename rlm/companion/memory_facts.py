@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['HAD', 'PET', 'PRONOUNS', 'RETURNED', 'SWITCHED', 'MemoryFacts', 'speaker_of', 'is_kept_as_given', 'facts_of',
-           'may_answer', 'facts_of_answer', 'by_member']
+           'may_answer', 'facts_of_answer', 'with_value', 'by_member']
 
 # %% ../../nbs/85_companion/05_memory_facts.ipynb #1245eb22
 import re
@@ -26,8 +26,13 @@ from ..store.sqlite.facts import Fact
 class MemoryFacts:
     "The facts that a memory states, ready to be stored, and what they say is replaced."
 
-    facts: tuple[Fact, ...]  # in their order
-    instead_of: tuple[tuple[str, ...], ...]  # for each fact: normal forms of the values that its text says are replaced
+    facts: tuple[Fact, ...] = ()  # in their order
+    instead_of: tuple[tuple[str, ...], ...] = ()  # for each fact: normal forms of the values that its text says are replaced
+
+    @property
+    def pairs(self) -> list[tuple[Fact, tuple[str, ...]]]:
+        "The facts, each with the values that its text says are replaced."
+        return list(zip(self.facts, self.instead_of, strict=True))
 
 # %% ../../nbs/85_companion/05_memory_facts.ipynb #3360214e
 def speaker_of(record: MemoryRecord,  # a memory, stored or not
@@ -79,7 +84,7 @@ def facts_of(record: MemoryRecord,  # a memory, stored or not
     they state none either."""
     if record.kind != "block" or record.role not in (None, "user") or is_kept_as_given(record) or not (
             record.provenance.get("facts") or may_end_facts(record.text)):
-        return MemoryFacts((), ())
+        return MemoryFacts()
     found = text_facts(record.text, speaker_of(record), pronouns=True)
     kept = [s for s in found.statements if s.relation in _endable() or s.relation in (*SWITCHED, MOVED, DIED, TOGETHER_AGAIN)
             or is_of_a_couple(s)
@@ -118,10 +123,16 @@ def facts_of_answer(record: MemoryRecord,           # a turn that states nothing
 _LISTABLE = frozenset({"employer", "residence", "occupation", "time", "place"})  # relations of one value at a time that may have two
 
 
+def with_value(fact: Fact,  # a fact
+               value: str,  # another value, as it is written
+               ) -> Fact:
+    "Return a fact with another value."
+    return replace(fact, value=value, value_key=normal_value(value))
+
+
 def by_member(found: MemoryFacts,  # facts of a memory
               ) -> MemoryFacts:
     "Return the facts with one for each member of a list: what denies *eggs* leaves *nuts* as it was."
-    out = [(f if v == f.value else replace(f, value=v, value_key=normal_value(v)), instead)
-           for f, instead in zip(found.facts, found.instead_of, strict=True)
-           for v in (list_members(f.value) if not f.single or f.relation in _LISTABLE else (f.value,))]
+    out = [(f if v == f.value else with_value(f, v), instead)
+           for f, instead in found.pairs for v in (list_members(f.value) if not f.single or f.relation in _LISTABLE else (f.value,))]
     return MemoryFacts(tuple(f for f, _ in out), tuple(instead for _, instead in out))

@@ -5,18 +5,19 @@
 # %% auto #0
 __all__ = ['DENIED', 'DISPUTES', 'ends', 'doubt_denied', 'FactKeeper']
 
-# %% ../../nbs/85_companion/09_supersession.ipynb #7329ec4f
+# %% ../../nbs/85_companion/09_supersession.ipynb #4fb6c943
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from .fact_extraction import corrects, denied_statements
 from .korean import kin_subjects
 from .life_events import TOGETHER_AGAIN, over_with_couple
-from .memory_facts import HAD, PET, MemoryFacts, by_member, facts_of_answer, is_kept_as_given, may_answer, speaker_of
-from .reference_resolution import BOTH, ReferenceResolver, named_in_other_script, two_of
+from .memory_facts import HAD, PET, MemoryFacts, by_member, facts_of_answer, is_kept_as_given
+from .memory_facts import may_answer, speaker_of, with_value
+from .reference_resolution import Reference, ReferenceResolver
 from .statement import DIED, POSSESSION, Statement, normal_value
 from .value_equality import names_value, other_part_of_time, replaced_part_of_time, same_value, verb_of
 from ..core.guard import may_overrule
@@ -27,7 +28,7 @@ from ..store.sqlite.facts import Fact, FactTable, RejectionTable
 from ..store.sqlite.memories import MemoryTable
 from ..store.sqlite.writer import SQLWriter
 
-# %% ../../nbs/85_companion/09_supersession.ipynb #653d83ca
+# %% ../../nbs/85_companion/09_supersession.ipynb #9f92b202
 _HOW_OFTEN = LazyPattern(r" (?:every|each|daily|twice|once|a lot|all day|in the|at|on|with|for|after|before|when|while|from)\b")
 
 
@@ -49,7 +50,7 @@ def ends(new: Fact,                         # a newer fact
          instead_of: Sequence[str] = (),    # values that the newer text says are replaced, in normal form
          ) -> bool:
     "Return whether a newer fact ends an older one."
-    affirmed, was_affirmed = not (new.negated or new.ended), not (old.negated or old.ended)
+    affirmed, was_affirmed = new.affirmed, old.affirmed
     if affirmed and was_affirmed and not instead_of and not (new.single and old.single):
         return False
     gone = new.ended and new.relation_key == POSSESSION  # *sold the camera stand*: not the camera
@@ -72,44 +73,7 @@ def ends(new: Fact,                         # a newer fact
         return ((same or habit or short) and related) or (exact and any_relation) or (same and gone and old.relation_key in HAD)
     return False
 
-# %% ../../nbs/85_companion/09_supersession.ipynb #6c51ff42
-DENIED = "a person denies it in a conversation"  # reason of a proposal to reject: the words that deny stand in their own memory
-DISPUTES = "disputes"  # type of the link from a disputed memory to what it contradicts
-
-# %% ../../nbs/85_companion/09_supersession.ipynb #69afe1c7
-_MOMENT = timedelta(microseconds=1)
-
-
-def end_memory(tx: SQLWriter,          # a transaction
-               record: MemoryRecord,  # memory that is current
-               until: datetime,       # when it ended
-               now: datetime,         # recorded time
-               detail: Mapping[str, Any],  # reason, and what else the event says
-               ) -> MemoryRecord:
-    "Give a memory an end, and return its new version."
-    return _with_end(tx, record, until, now, detail)
-
-
-def current_again(tx: SQLWriter,          # a transaction
-                  record: MemoryRecord,  # memory that has ended
-                  now: datetime,         # recorded time
-                  ) -> MemoryRecord:
-    "Take the end of a memory back, and return its new version."
-    return _with_end(tx, record, None, now, {"reason": "current again"})
-
-# %% ../../nbs/85_companion/09_supersession.ipynb #2104f82f
-def _aimed_at(rivals: Sequence[Fact], new: Fact, stated: Sequence[Fact], instead: Sequence[str]) -> list[Fact]:
-    "The facts that a new one may end, without those that its text states again; of a list that it names a member of, that one alone."
-    def named(o: Fact) -> bool:
-        return o.value_key == new.value_key or any(names_value(v, o) for v in instead)
-
-    lists = {(o.seq, o.relation_key) for o in rivals if named(o)} if new.relation != DIED else set()
-    again = [f.value_key for f in stated if f.relation_key == new.relation_key and not (f.negated or f.ended)
-             and f.value_key != new.value_key]
-    return [o for o in rivals if (named(o) or (o.seq, o.relation_key) not in lists)
-            and (new.negated or new.ended or not any(same_value(v, o.value_key, o.relation_key if o.single else "") for v in again))]
-
-
+# %% ../../nbs/85_companion/09_supersession.ipynb #930d02b5
 _AGAIN = LazyPattern(r"\bagain\b|\bback (?:on|to)\b|다시")
 _MEAT = frozenset(("meat", "chicken", "beef", "pork", "fish", "고기", "생선", "닭고기", "소고기", "돼지고기"))
 _MEATLESS = LazyPattern(r"vegetarian|vegan|채식|비건")
@@ -117,11 +81,11 @@ _MEATLESS = LazyPattern(r"vegetarian|vegan|채식|비건")
 
 def _resumed(new: Fact, old: Fact) -> bool:
     "Whether what is done again was given up, or excluded by a diet: *I drink coffee again*, *I eat meat again* by a vegetarian."
-    if new.negated or new.ended:
+    if not new.affirmed:
         return False
     given_up = old.ended and not old.relation_key and old.value_key == new.value_key
-    return given_up or (new.relation_key == "eat" and new.value_key in _MEAT and old.relation_key == "diet"
-                        and not (old.negated or old.ended) and _MEATLESS.search(old.value_key) is not None)
+    return given_up or (new.relation_key == "eat" and new.value_key in _MEAT and old.relation_key == "diet" and old.affirmed
+                        and _MEATLESS.search(old.value_key) is not None)
 
 
 _LONG_AGO = LazyPattern(
@@ -141,6 +105,68 @@ def _long_over(text: str, fact: Fact, other: Fact) -> bool:
     return bool(_LONG_AGO.search(text)) or any(year < other.valid_from.year for year in years)
 
 
+_OUTLIVED = frozenset({"name", "birthday", "birthplace", "time", "place", DIED})  # relations of the living and the dead
+
+
+def _over_with_death(facts: FactTable, namespace: str, me: str, dead: str) -> list[Fact]:
+    "What was true of one who has died while they lived: *is my dog*, *needs a walk*, a residence; of a pet also that one has it."
+    kind = dead.removeprefix(f"{me}'s ")
+    if kind in english_names(*FAMILY):  # *Mum died*
+        dead = f"{me}'s {kind}"
+    pet_names = [] if kind != dead or dead.isascii() else [f"{me}'s {noun} {dead}" for noun in korean_names("pet", "animal")]
+    found = [o for name in (*kin_subjects(dead), *pet_names) for o in facts.naming(namespace, name)]
+    gone = [o for o in found if (o.relation_key not in _OUTLIVED if o.subject_key != me and o.value_key != dead else False)
+            or (o.relation_key == "name" and re.search(rf"\b{PET}$", o.subject_key))]
+    pets = [o for o in facts.about(namespace, me, "pet") if o.affirmed]
+    named = [o for o in pets if re.search(rf"\b(?:called|named) {re.escape(dead)}$", o.value_key)]
+    only = [o for o in pets if kind in o.value_key.split() and len(pets) == 1]
+    return [o for o in gone if o.affirmed] + (named or only)
+
+
+def _aimed_at(rivals: Sequence[Fact], new: Fact, stated: Sequence[Fact], instead: Sequence[str]) -> list[Fact]:
+    "The facts that a new one may end, without those that its text states again; of a list that it names a member of, that one alone."
+    def named(o: Fact) -> bool:
+        return o.value_key == new.value_key or any(names_value(v, o) for v in instead)
+
+    lists = {(o.seq, o.relation_key) for o in rivals if named(o)} if new.relation != DIED else set()
+    again = [f.value_key for f in stated if f.relation_key == new.relation_key and f.affirmed
+             and f.value_key != new.value_key]
+    return [o for o in rivals if (named(o) or (o.seq, o.relation_key) not in lists)
+            and (not new.affirmed or not any(same_value(v, o.value_key, o.relation_key if o.single else "") for v in again))]
+
+# %% ../../nbs/85_companion/09_supersession.ipynb #6c51ff42
+DENIED = "a person denies it in a conversation"  # reason of a proposal to reject: the words that deny stand in their own memory
+DISPUTES = "disputes"  # type of the link from a disputed memory to what it contradicts
+
+# %% ../../nbs/85_companion/09_supersession.ipynb #f717dad1
+_MOMENT = timedelta(microseconds=1)
+
+
+def _with_end(tx: SQLWriter, record: MemoryRecord, until: datetime | None, now: datetime, detail: Mapping[str, Any]) -> MemoryRecord:
+    at = version_time(now, record.updated_at)
+    new = record.changed(valid_to=until, version=record.version + 1, updated_at=at)
+    told = {"version": new.version, "changed": ["valid_to"], **detail}
+    return tx.replace(record, new, Event(at, "update", record.id, record.namespace, told))
+
+
+def end_memory(tx: SQLWriter,          # a transaction
+               record: MemoryRecord,  # memory that is current
+               until: datetime,       # when it ended
+               now: datetime,         # recorded time
+               detail: Mapping[str, Any],  # reason, and what else the event says
+               ) -> MemoryRecord:
+    "Give a memory an end, and return its new version."
+    return _with_end(tx, record, until, now, detail)
+
+
+def current_again(tx: SQLWriter,          # a transaction
+                  record: MemoryRecord,  # memory that has ended
+                  now: datetime,         # recorded time
+                  ) -> MemoryRecord:
+    "Take the end of a memory back, and return its new version."
+    return _with_end(tx, record, None, now, {"reason": "current again"})
+
+# %% ../../nbs/85_companion/09_supersession.ipynb #5d1e5801
 def _dispute(tx: SQLWriter, memories: MemoryTable, accepted: set[int], new: MemoryRecord, now: datetime) -> MemoryRecord:
     "Mark a memory as disputed, and link it to what it contradicts."
     others, at = memories.records(list(accepted)), version_time(now, new.updated_at)
@@ -157,48 +183,26 @@ def _replaced_part(facts: FactTable, namespace: str, fact: Fact, other: Fact) ->
     """The part of an older fact that a newer one replaces. Of a time that is its day or its hour: what stays is a fact of its own from
     here on, unless another fact of the memory has ended."""
     over, stays = replaced_part_of_time(other.value, fact.value) if fact.relation_key == other.relation_key == "time" else ("", "")
-    mine = facts.of([other.seq]).get(other.seq, []) if over and not (fact.negated or fact.ended) else []
+    mine = facts.of([other.seq]).get(other.seq, []) if over and fact.affirmed else []
     if not mine or any(f.valid_to for f in mine):
         return other
-    gone = replace(other, value=over, value_key=normal_value(over))
-    rest = replace(other, value=stays, value_key=normal_value(stays))
-    facts.put(other.seq, namespace, [*(gone if f.place == other.place else f for f in mine), rest])
+    gone = with_value(other, over)
+    facts.put(other.seq, namespace, [*(gone if f.place == other.place else f for f in mine), with_value(other, stays)])
     return gone
-
-
-_OUTLIVED = frozenset({"name", "birthday", "birthplace", "time", "place", DIED})  # relations of the living and the dead
-
-
-def _gone_with(facts: FactTable, memories: MemoryTable, record: MemoryRecord, fact: Fact) -> list[Fact]:
-    "What was true of one who has died while they lived: *is my dog*, *needs a walk*, a residence; of a pet also that one has it."
-    if both := BOTH.fullmatch(fact.value_key):
-        return two_of(facts, memories, record, fact, both["n"] or both["k"] or "")
-    me, dead = normal_value(speaker_of(record)), fact.subject_key
-    kind = dead.removeprefix(f"{me}'s ")
-    if kind in english_names(*FAMILY):  # *Mum died*
-        dead = f"{me}'s {kind}"
-    pet_names = [] if kind != dead or dead.isascii() else [f"{me}'s {noun} {dead}" for noun in korean_names("pet", "animal")]
-    found = [o for name in (*kin_subjects(dead), *pet_names) for o in facts.naming(record.namespace, name)]
-    gone = [o for o in found if (o.relation_key not in _OUTLIVED if o.subject_key != me and o.value_key != dead else False)
-            or (o.relation_key == "name" and re.search(rf"\b{PET}$", o.subject_key))]
-    pets = [o for o in facts.about(record.namespace, me, "pet") if not (o.negated or o.ended)]
-    named = [o for o in pets if re.search(rf"\b(?:called|named) {re.escape(dead)}$", o.value_key)]
-    only = [o for o in pets if kind in o.value_key.split() and len(pets) == 1]
-    return [o for o in gone if not (o.negated or o.ended)] + (named or only)
 
 
 def _saying(facts: FactTable, namespace: str, said: Statement) -> list[Fact]:
     "The current facts that say the same as a statement; of one without a relation those about its subject, and that there is one."
     who, relation = said.key
     if relation:
-        return [f for f in facts.about(namespace, who, relation) if not (f.negated or f.ended)
+        return [f for f in facts.about(namespace, who, relation) if f.affirmed
                 and same_value(f.value_key, normal_value(said.value), relation if f.single else "")]
     me = who.partition("'s ")[0]
     subjects = [normal_value(name) for name in kin_subjects(said.subject)]
     found = [f for subject in subjects for f in facts.naming(namespace, subject)]
     for noun in (subject.removeprefix(f"{me}'s ") for subject in subjects):
         found += [f for f in (*facts.about(namespace, me, noun), *facts.naming(namespace, noun)) if f.subject_key == me]
-    return [f for f in found if not (f.negated or f.ended)]
+    return [f for f in found if f.affirmed]
 
 
 def doubt_denied(tx: SQLWriter,          # the transaction in which a turn was stored
@@ -217,11 +221,19 @@ def doubt_denied(tx: SQLWriter,          # the transaction in which a turn was s
     return doubted
 
 
-def _with_end(tx: SQLWriter, record: MemoryRecord, until: datetime | None, now: datetime, detail: Mapping[str, Any]) -> MemoryRecord:
-    at = version_time(now, record.updated_at)
-    new = record.changed(valid_to=until, version=record.version + 1, updated_at=at)
-    told = {"version": new.version, "changed": ["valid_to"], **detail}
-    return tx.replace(record, new, Event(at, "update", record.id, record.namespace, told))
+@dataclass
+class _FactUpdate:
+    "A memory whose facts are being stored, and what they have ended so far."
+
+    tx: SQLWriter  # the transaction in which it was stored
+    record: MemoryRecord  # the memory, with its number
+    stated: tuple[Fact, ...]  # all facts that it states
+    now: datetime  # recorded time
+    again: bool  # whether its words say that something is done again
+    own: list[tuple[Fact, int | None]] = field(default_factory=list)  # its facts, and the newer memory that has ended each
+    touched: set[int] = field(default_factory=set)  # memories of which a fact has ended
+    accepted: set[int] = field(default_factory=set)  # memories that a person has confirmed, and which it contradicts
+    stays: set[int] = field(default_factory=set)  # memories that stay current though their facts end: they tell who somebody was
 
 
 class FactKeeper:
@@ -244,59 +256,103 @@ class FactKeeper:
         """Store the facts of a memory; end the older ones that they contradict. What nobody has confirmed does not end what a person has
         accepted: it is disputed. Raises what the transaction raises."""
         doubt_denied(tx, record, self.facts, self.memories, now)
-        if not found.facts and may_answer(record):
-            found = facts_of_answer(record, self.memories.records([record.seq - 1]).get(record.seq - 1))
-            told = [(f.subject_key, f.relation_key, f.value_key) for f in found.facts]
-            found = MemoryFacts((), ()) if told and self.rejections.find(record.namespace, told) else found
-        found, borrowed = self.references.with_subjects(record, self.references.of_both(record, by_member(found)))
-        if not found.facts:
+        references = self._resolved(record, found if found.facts or not may_answer(record) else self._answer(record))
+        if not references:
             return []
-        again = _AGAIN.search(record.text) is not None
-        own, touched, accepted, stays = list[tuple[Fact, int | None]](), set[int](), set[int](), set[int]()
-        for fact, instead, subject_elsewhere in zip(found.facts, found.instead_of, borrowed, strict=True):
-            end, by, rivals = fact.valid_to, None, self.facts.related(record.namespace, fact, instead)
-            rivals += named_in_other_script(self.facts, record, fact)
-            if fact.ended and not (fact.relation_key or fact.value_key.isascii()):  # `삼성 그만뒀어`: of `삼성전자`
-                rivals += self.facts.about(record.namespace, fact.subject_key, "employer")
-            if again and fact.relation_key:
-                had = self.facts.about_any(record.namespace, [(fact.subject_key, ""), (fact.subject_key, "diet")])
-                rivals += [o for o in had if _resumed(fact, o)]
-            gone = (_gone_with(self.facts, self.memories, record, fact) if fact.relation == DIED else
-                    over_with_couple(self.facts, record.namespace, normal_value(speaker_of(record)), fact))
-            for other in _aimed_at([o for o in rivals + gone if o.seq != record.seq], fact, found.facts, instead):
-                if other.valid_from <= fact.valid_from:
-                    if not (other in gone or ends(fact, other, instead) or (again and _resumed(fact, other))) or _long_over(
-                            record.text, fact, other):
-                        continue
-                    theirs = self.memories.records([other.seq]).get(other.seq)
-                    if theirs is not None and not may_overrule(record.provenance, theirs.provenance):
-                        accepted.add(other.seq)
-                    else:
-                        back = self._taken_back(fact, other) if subject_elsewhere and corrects(record.text) else []
-                        if fact.relation == TOGETHER_AGAIN:
-                            back = [f for each in self.facts.ended_by([other.seq]).values() for f in each]
-                        part = _replaced_part(self.facts, record.namespace, fact, other)
-                        self.facts.end([part], max(fact.valid_from, other.valid_from + _MOMENT), record.seq)
-                        self._reopen(tx, back, now)
-                        stays |= {other.seq} if subject_elsewhere or (gone and fact.relation == DIED) else set()  # they tell who it was
-                        touched.add(other.seq)
-                elif ends(other, fact):
-                    if end is None or other.valid_from <= end:
-                        end, by = other.valid_from, other.seq
-                    touched.add(record.seq)
-            own.append((replace(fact, seq=record.seq, place=len(own), valid_to=end), by))
-        self.facts.put(record.seq, record.namespace, [f for f, _ in own])
-        for fact, by in own:
+        update = _FactUpdate(tx, record, tuple(r.fact for r in references), now, _AGAIN.search(record.text) is not None)
+        for reference in references:
+            update.own.append(self._compared(update, reference))
+        self.facts.put(record.seq, record.namespace, [f for f, _ in update.own])
+        for fact, by in update.own:
             if fact.valid_to and by:
                 self.facts.end([fact], fact.valid_to, by)
-        over = self._retire(tx, touched - stays, record, now)
-        return [*over, _dispute(tx, self.memories, accepted, record, now)] if accepted and record.seq not in touched else over
+        over = self._retire(tx, update.touched - update.stays, record, now)
+        disputed = update.accepted and record.seq not in update.touched
+        return [*over, _dispute(tx, self.memories, update.accepted, record, now)] if disputed else over
+
+    def _answer(self, record: MemoryRecord) -> MemoryFacts:
+        "What a turn states as an answer to the memory before it, if that was not rejected."
+        found = facts_of_answer(record, self.memories.records([record.seq - 1]).get(record.seq - 1))
+        told = [(*f.key, f.value_key) for f in found.facts]
+        return MemoryFacts() if told and self.rejections.find(record.namespace, told) else found
+
+    def _resolved(self, record: MemoryRecord, found: MemoryFacts) -> list[Reference]:
+        "The facts of a memory, each with what it is about, without those of which that is not known."
+        members, told = list[Reference](), list[Reference]()
+        for fact, instead in by_member(found).pairs:
+            members += self._store_earlier(record, self.references.members(record, fact, instead))
+        for member in members:
+            if reference := self.references.resolve(record, member.fact, member.instead_of):
+                told += self._store_earlier(record, [reference])
+        return told if len(told) == len(members) else [replace(r, fact=replace(r.fact, alone=False)) for r in told]
+
+    def _store_earlier(self, record: MemoryRecord, references: list[Reference]) -> list[Reference]:
+        "Store the facts of earlier memories by which references were found; return the references."
+        for earlier in (r.earlier for r in references if r.earlier):
+            seq = earlier[0].seq
+            self.facts.put(seq, record.namespace, [*self.facts.of([seq]).get(seq, []), *earlier])
+        return references
+
+    def _compared(self, update: _FactUpdate, reference: Reference) -> tuple[Fact, int | None]:
+        "Compare a fact with the stored ones, end what it contradicts, and return it with its own end and the newer memory that sets that."
+        record, fact, instead = update.record, reference.fact, reference.instead_of
+        end, by, rivals = fact.valid_to, None, self._rivals(update, fact, instead)
+        gone = self._gone(record, fact)
+        near = [o for o in rivals + gone if o.seq != record.seq]
+        for other in _aimed_at(near, fact, update.stated, instead):
+            if other.valid_from <= fact.valid_from:
+                over = other in gone or ends(fact, other, instead) or (update.again and _resumed(fact, other))
+                if over and not _long_over(record.text, fact, other):
+                    self._end(update, reference, other, gone)
+            elif ends(other, fact):
+                if end is None or other.valid_from <= end:
+                    end, by = other.valid_from, other.seq
+                update.touched.add(record.seq)
+        return replace(fact, seq=record.seq, place=len(update.own), valid_to=end), by
+
+    def _rivals(self, update: _FactUpdate, fact: Fact, instead: tuple[str, ...]) -> list[Fact]:
+        "The current facts that a fact may end, or be ended by."
+        namespace = update.record.namespace
+        rivals = self.facts.related(namespace, fact, instead) + self.references.in_other_script(namespace, fact)
+        if fact.ended and not (fact.relation_key or fact.value_key.isascii()):  # `삼성 그만뒀어`: of `삼성전자`
+            rivals += self.facts.about(namespace, fact.subject_key, "employer")
+        if update.again and fact.relation_key:
+            had = self.facts.about_any(namespace, [(fact.subject_key, ""), (fact.subject_key, "diet")])
+            rivals += [o for o in had if _resumed(fact, o)]
+        return rivals
+
+    def _gone(self, record: MemoryRecord, fact: Fact) -> list[Fact]:
+        "The current facts that are over with a death, or with a couple."
+        me = normal_value(speaker_of(record))
+        if fact.relation != DIED:
+            return over_with_couple(self.facts, record.namespace, me, fact)
+        if (both := self.references.both(record, fact)) is None:
+            return _over_with_death(self.facts, record.namespace, me, fact.subject_key)
+        self._store_earlier(record, [Reference(fact, earlier=both[1])])
+        return both[0]
+
+    def _end(self, update: _FactUpdate, reference: Reference, other: Fact, gone: Sequence[Fact]) -> None:
+        "End a fact that a newer one contradicts, unless a person has confirmed it and not the newer one."
+        record, fact = update.record, reference.fact
+        theirs = self.memories.records([other.seq]).get(other.seq)
+        if theirs is not None and not may_overrule(record.provenance, theirs.provenance):
+            update.accepted.add(other.seq)
+            return
+        back = self._taken_back(fact, other) if reference.borrowed and corrects(record.text) else []
+        if fact.relation == TOGETHER_AGAIN:
+            back = [f for each in self.facts.ended_by([other.seq]).values() for f in each]
+        part = _replaced_part(self.facts, record.namespace, fact, other)
+        self.facts.end([part], max(fact.valid_from, other.valid_from + _MOMENT), record.seq)
+        self._reopen(update.tx, back, update.now)
+        update.touched.add(other.seq)
+        if reference.borrowed or (gone and fact.relation == DIED):
+            update.stays.add(other.seq)
 
     def _taken_back(self, fact: Fact, other: Fact) -> list[Fact]:
         """The facts that a fact had ended which is now corrected to them: *7:15*, *Correction: 9:40*, *No wait, 7:15 was right*. What
         says by itself that a former value holds again begins a period of its own: the first one stays ended."""
         return [f for ended in self.facts.ended_by([other.seq]).values() for f in ended if f.value_key == fact.value_key
-                and (f.subject_key, f.relation_key) == (fact.subject_key, fact.relation_key)]
+                and f.key == fact.key]
 
     def _reopen(self, tx: SQLWriter, facts: Sequence[Fact], now: datetime) -> None:
         "Make facts current again, and the memories that had ended with them."
@@ -320,7 +376,7 @@ class FactKeeper:
 
     def _claim(self, record: MemoryRecord, found: MemoryFacts) -> None:
         "Say of facts that came with their end that this memory ended them, if it did: then they are current again when it goes."
-        for fact, instead in zip(found.facts, found.instead_of, strict=True):
+        for fact, instead in found.pairs:
             for other in self.facts.ended_at(record.namespace, fact.subject_key, fact.valid_from):
                 if other.seq != record.seq and other.valid_from <= fact.valid_from and ends(fact, other, instead):
                     self.facts.end([other], fact.valid_from, record.seq)

@@ -9,6 +9,7 @@ __all__ = ['in_fewer_words', 'same_value', 'verb_of', 'other_part_of_time', 'rep
 # %% ../../nbs/85_companion/06_value_equality.ipynb #e2b78080
 import re
 from collections import Counter
+from collections.abc import Iterable
 from functools import cache, lru_cache
 
 from .statement import language_data, normal_value
@@ -80,7 +81,14 @@ def names_value(value: str, old: Fact) -> bool:
 
 # %% ../../nbs/85_companion/06_value_equality.ipynb #c73123cb
 _DAY = LazyPattern(rf"\b{WEEKDAY}|\b(?:{MONTH})\b|\d(?:st|nd|rd|th)\b|tomorrow|요일|\d일|{KOREAN_DAYS_AHEAD}")
-_HOUR = LazyPattern(r"\d ?(?:am|pm|o'clock)\b|\d:\d\d|^\d{1,2}$|\bat \d{1,2}\b(?!:)|noon|midnight|[\d한두세네섯곱덟홉열] ?시")
+_CLOCKS = (  # an hour as it is written, with its minutes and its half of the day
+    r"(?P<h>\d{1,2})(?::(?P<m>\d\d))? ?(?P<half>[ap])\.?m\b\.?", r"(?P<h>\d{1,2}):(?P<m>\d\d)", r"(?P<h>\d{1,2}) ?o'clock",
+    rf"(?:(?P<half>오전|오후) ?)?(?P<h>\d{{1,2}}|{'|'.join(reversed(KOREAN_COUNTING))}) ?시(?: ?(?P<m>\d{{1,2}})분| ?(?P<past>반))?")
+*_ENGLISH_CLOCKS, _KOREAN_CLOCK = (re.sub(r"\?P<\w+>", "?:", form) for form in _CLOCKS)
+_HOUR_TOLD = LazyPattern(  # the part of a moment that is its hour: *at 3*, *2 pm*, `오후 2시 30분`
+    rf"\b(?:at )?(?:{'|'.join(_ENGLISH_CLOCKS)}|noon\b|midnight\b)|\bat \d{{1,2}}(?![\d/])|"
+    rf"(?:(?:아침|저녁|밤|새벽|낮) ?)?{_KOREAN_CLOCK}", re.I)
+_HOUR = LazyPattern(rf"{_HOUR_TOLD.pattern}|^\d{{1,2}}$|afternoon", re.I)  # also a number alone, and a part of the day
 
 
 def other_part_of_time(a: str,  # a moment in normal form: `monday`, `3시`
@@ -91,12 +99,6 @@ def other_part_of_time(a: str,  # a moment in normal form: `monday`, `3시`
     return set(parts) == {(True, False), (False, True)}
 
 # %% ../../nbs/85_companion/06_value_equality.ipynb #27e688b8
-_HOUR_TOLD = LazyPattern(  # the part of a moment that is its hour: *at 3*, *2 pm*, `오후 2시 30분`
-    r"\bat \d{1,2}(?::\d\d)?(?: ?[ap]\.?m\b\.?| o'clock)?(?![\d/])|"
-    r"\b\d{1,2}(?::\d\d)? ?[ap]\.?m\b\.?|\b\d{1,2}:\d\d|\b\d{1,2} o'clock|\b(?:at )?(?:noon|midnight)\b|"
-    rf"(?:(?:오전|오후|아침|저녁|밤|새벽|낮) ?)?(?:\d{{1,2}}|{'|'.join(reversed(KOREAN_COUNTING))}) ?시(?: ?\d{{1,2}}분| ?반)?", re.I)
-
-
 def _day_and_hour(value: str) -> tuple[str, str]:
     "A moment as its day and its hour, each as it is written: `8월 3일` and `오후 2시`; both empty, if it does not have one of each."
     hour = _HOUR_TOLD.search(value)
@@ -120,9 +122,7 @@ _DATE_FORMS = tuple(LazyPattern(pattern) for pattern in (
     rf"(?P<m>{_MONTH})\b\.? (?:the )?(?P<d>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (?P<y>\d{{4}}))?",
     r"(?:(?P<y>\d{4})년 ?)?(?P<m>\d{1,2})월 ?(?P<d>\d{1,2})일", r"(?P<y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)"))
 _SLASHED = LazyPattern(r"(?P<a>\d{1,2})[/.](?P<b>\d{1,2})(?:[/.](?P<y>\d{4}))?(?![\d/])")  # the greater number is no month
-_CLOCK_FORMS = tuple(LazyPattern(pattern) for pattern in (
-    r"(?P<h>\d{1,2})(?::(?P<m>\d\d))? ?(?P<half>[ap])\.?m\b\.?", r"(?P<h>\d{1,2}):(?P<m>\d\d)", r"(?P<h>\d{1,2}) ?o'clock",
-    rf"(?:(?P<half>오전|오후) ?)?(?P<h>\d{{1,2}}|{'|'.join(reversed(KOREAN_COUNTING))}) ?시(?: ?(?P<m>\d{{1,2}})분| ?(?P<past>반))?"))
+_CLOCK_FORMS = tuple(map(LazyPattern, _CLOCKS))
 _WEEKDAY = LazyPattern(rf"(?P<en>{WEEKDAY})s?\b|(?P<ko>[{KOREAN_WEEKDAYS}])요일")
 _FILLER = LazyPattern(r"\b(?:on|at|the|in|of|now)\b|[,.\s]|(?<=\s)에\b")
 _MONEY = LazyPattern(r"(?P<sign>[$€£₩])? ?(?P<n>\d{1,3}(?:[ .,]\d{3})+(?:[.,]\d{1,2})?|\d[\d,]*(?:\.\d+)?) ?"
@@ -159,33 +159,35 @@ def plain_sum(value: str,  # a value in normal form
     return f"{sign}{number:.2f}{(m['per'] or '').replace('per', 'a')}"
 
 
+def _without(patterns: Iterable[LazyPattern], text: str) -> tuple[re.Match[str] | None, str]:
+    "The first match of patterns in a text, and the text without it."
+    m = next((m for pattern in patterns if (m := pattern.search(text))), None)
+    return m, f"{text[:m.start()]} {text[m.end():]}" if m else text
+
+
 def plain_moment(value: str,  # a value in normal form
                  ) -> str:    # empty: it says something else, too
     "Return a date, a day of the week and a time of day in one form: -03-14 for *the 14th of March* and `3월 14일`."
-    parts, rest = list[str](), value
-    for form in _DATE_FORMS:
-        if m := form.search(rest):
-            month = int(m["m"]) if m["m"].isdigit() else month_number(m["m"][:3])
-            parts.append(f"{m['y'] or ''}-{month:02}-{int(m['d']):02}")
-            rest = f"{rest[:m.start()]} {rest[m.end():]}"
-            break
-    if (m := _SLASHED.search(rest)) and not parts and (int(m["a"]) > 12) != (int(m["b"]) > 12):
+    parts = list[str]()
+    date, rest = _without(_DATE_FORMS, value)
+    if date:
+        month = int(date["m"]) if date["m"].isdigit() else month_number(date["m"][:3])
+        parts.append(f"{date['y'] or ''}-{month:02}-{int(date['d']):02}")
+    elif (m := _SLASHED.search(rest)) and (int(m["a"]) > 12) != (int(m["b"]) > 12):
         month, day = sorted((int(m["a"]), int(m["b"])))
         parts.append(f"{m['y'] or ''}-{month:02}-{day:02}")
         rest = f"{rest[:m.start()]} {rest[m.end():]}"
-    if m := _WEEKDAY.search(rest):
-        parts.append((m["en"] or WEEKDAYS[KOREAN_WEEKDAYS.index(m["ko"])]).removesuffix("day"))
-        rest = f"{rest[:m.start()]} {rest[m.end():]}"
-    for form in _CLOCK_FORMS:
-        if m := form.search(rest):
-            told = m.groupdict()
-            hour = int(h) if (h := m["h"]).isdigit() else number_told(h)
-            half = {"오전": "a", "오후": "p"}.get(told.get("half") or "", told.get("half"))
-            hour24 = hour % 12 + 12 * (half == "p") if half else hour
-            sure = "" if half or hour > 12 else "?"  # *3:00* may be of the night
-            parts.append(f"{sure}{hour24:02}:{30 if told.get('past') else int(told.get('m') or 0):02}")
-            rest = f"{rest[:m.start()]} {rest[m.end():]}"
-            break
+    weekday, rest = _without((_WEEKDAY,), rest)
+    if weekday:
+        parts.append((weekday["en"] or WEEKDAYS[KOREAN_WEEKDAYS.index(weekday["ko"])]).removesuffix("day"))
+    clock, rest = _without(_CLOCK_FORMS, rest)
+    if clock:
+        told = clock.groupdict()
+        hour = int(h) if (h := told["h"]).isdigit() else number_told(h)
+        half = {"오전": "a", "오후": "p"}.get(told.get("half") or "", told.get("half"))
+        sure = "" if half or hour > 12 else "?"  # *3:00* may be of the night
+        hour = hour % 12 + 12 * (half == "p") if half else hour
+        parts.append(f"{sure}{hour:02}:{30 if told.get('past') else int(told.get('m') or 0):02}")
     return " ".join(parts) if not _FILLER.sub("", rest) else ""
 
 # %% ../../nbs/85_companion/06_value_equality.ipynb #6ee06b28

@@ -369,7 +369,7 @@ class MemoryWriter:
             part = records[start:start + batch]
             with _telling(0 if self.storage.in_transaction else start, len(records)):
                 embedded, found = self.embeddings.embed_records(part) if embed else None, self._read_facts(part)
-                first = next(zip(found[0].facts, found[0].instead_of, strict=True), None) if len(part) == 1 else None
+                first = next(iter(found[0].pairs), None) if len(part) == 1 else None
                 with self.storage.transaction(records=part, stated=first, asked=asked) as tx:
                     if check is not None:
                         check()
@@ -394,7 +394,7 @@ class MemoryWriter:
 
     def _read_facts(self, records: Sequence[MemoryRecord]) -> list[MemoryFacts]:
         "Return what memories state, one of each: nothing where newer statements end no older ones by the settings."
-        return [facts_of(r) if self.ctx.settings.supersede == "on" else MemoryFacts((), ()) for r in records]
+        return [facts_of(r) if self.ctx.settings.supersede == "on" else MemoryFacts() for r in records]
 
     def _keep_facts(self, tx: SQLWriter, records: Sequence[MemoryRecord], found: Sequence[MemoryFacts]) -> list[MemoryRecord]:
         "Store what memories state, end what they contradict, and return them, those in their new version that have ended one another."

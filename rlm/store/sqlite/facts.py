@@ -39,6 +39,16 @@ class Fact:
     valid_from: datetime  # moment from which it is true in the world
     valid_to: datetime | None = None  # moment until which it was true; None: it still is
 
+    @property
+    def affirmed(self) -> bool:
+        "Whether it says that its value holds: it is neither denied nor said to be over."
+        return not (self.negated or self.ended)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        "The subject and the relation in normal form, by which facts are about the same."
+        return self.subject_key, self.relation_key
+
     def __str__(self) -> str:
         sign = "no longer " if self.ended else "not " if self.negated else ""
         return f"{self.subject} | {self.relation} | {sign}{self.value}"
