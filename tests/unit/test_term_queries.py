@@ -91,3 +91,11 @@ def test_of_several_headers_those_that_say_it_are_heard_and_the_placeholder_is_n
 def test_common_prefixes_need_no_declaration(opened: dict[str, OntologyContext]) -> None:
     assert opened["market"].sparql("ASK { ?x a skos:Concept }").answer is False
     assert opened["market"].sparql("ASK { ?x rdfs:label ?l FILTER(DATATYPE(?l) = xsd:string) }").answer is True
+
+
+def test_a_relative_name_is_shown_and_understood_as_the_file_has_it() -> None:
+    with setup_ontology_context("prov") as context:
+        listed = context.tools["list_entities"]("ontology")["items"]
+        assert "<prov.ttl#>" in [i["iri"] for i in listed] and "rlm.invalid" not in str(listed) + context.summary()
+        assert context.ontology.exists("<prov.ttl#>")
+        assert context.sparql("SELECT ?o { <prov.ttl#> owl:imports ?o }").page()["items"] == [{"o": "<http://www.w3.org/ns/prov-o#>"}]

@@ -481,7 +481,7 @@ def _number(m: re.Match[str], marks: Marks, question: str) -> str:
 
 def _levels(m: re.Match[str], marks: Marks, question: str) -> str:
     "Code for all terms below or above one, at any depth, or for their number."
-    way = "up" if m["way"] in ("super", "상위") else "down"
+    way = "up" if m["way"] in ("super", "parent", "상위", "부모") else "down"
     code = _pages(f"hierarchy({_iri(marks, m['term'])!r}, direction={way!r}")
     return code + ("FINAL(len(items))\n" if m.groupdict().get("count") else "FINAL([i[\"iri\"] for i in items])\n")
 

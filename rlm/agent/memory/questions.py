@@ -258,12 +258,15 @@ _TURNED = re.compile("|".join([
 ]), re.I | re.A)
 _OTHER = {"sub": "super", "subclass": "superclass", "subprop": "superprop"}
 _OTHER |= {b: a for a, b in _OTHER.items()}
+_KIN = re.compile("child(?:ren)?|parents?|자식|부모", re.I)  # the direct ones, unless all are asked for
 
 # %% ../../../nbs/80_learning/03_questions.ipynb #3f8d778c
 def resolve_direction(masked: str,  # a question, its names masked
           ) -> frozenset[str]:
-    "Return the notions of a question, up and down resolved: *a subclass of which* asks for the classes above."
+    "Return the notions of a question: *a subclass of which* asks for the classes above, *all the parents* for those at any depth."
     found = match_intents(masked)
+    if "deep" in found and all(_KIN.fullmatch(masked[a:b]) for a, b in found.get("direct", ())):
+        found.pop("direct", None)
     return frozenset(_OTHER.get(n, n) for n in found) if _TURNED.search(masked) else frozenset(found)
 
 # %% ../../../nbs/80_learning/03_questions.ipynb #12e7d95a

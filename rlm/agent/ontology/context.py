@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from .entity_tools import ClassTools, EntityTools
 from .graph import OWL, RDF, RDFS, SKOS, Literal, TripleStore, cut, is_iri, rdflib_graph
 from .index import OntologyIndex
-from .rdf_client import MAX_BYTES, RdfLimits, RdfSource, RemoteGraph, read_source
+from .rdf_client import MAX_BYTES, PLACEHOLDER, RdfLimits, RdfSource, RemoteGraph, read_source
 from .query_tools import HeaderTools, ResultHandle, TermQueryTools, ask_sparql
 from .vocabulary import Ontology
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class GraphMeta:
             f"Ontology {self.name}{f' ({self.title})' if self.title else ''}" + (f", version {self.version}" if self.version else "")
             + f": {self.triples:,} triples.",
             f"It has {kinds}." if kinds else "It declares no classes and no properties.",
-            "Prefixes: " + ", ".join(f"{p}: <{n}>" for p, n in self.prefixes.items()) + ".",
+            "Prefixes: " + ", ".join(f"{p}: <{n.removeprefix(PLACEHOLDER)}>" for p, n in self.prefixes.items()) + ".",
             f"Labels: {', '.join(self.label_predicates) or 'none'}; definitions: {', '.join(self.definition_predicates) or 'none'}.",
             f"Languages of labels: {_spoken(self.languages) or 'none'}.",
             f"Top classes: {', '.join(self.roots[:10]) or 'none'}."

@@ -17,6 +17,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import json
 
+from .rdf_client import PLACEHOLDER
 from ...core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -300,12 +301,12 @@ class PrefixMap:
 
     def curie(self,
               iri: str,  # an IRI, in the graph or not
-              ) -> str:  # prefix:local, or the IRI in <> where there is no short name
+              ) -> str:  # prefix:local, or the IRI in <> where there is no short name; a relative one as the file has it
         "Shorten an IRI."
         if iri in self._curies:
             return self._curies[iri]
         namespace = self._namespaces.of(iri)
-        return f"<{iri}>" if namespace is None else f"{self._prefix_of[namespace]}:{iri[len(namespace):]}"
+        return f"<{iri.removeprefix(PLACEHOLDER)}>" if namespace is None else f"{self._prefix_of[namespace]}:{iri[len(namespace):]}"
 
     def expand(self,
                text: str,     # prefix:local, <IRI>, or an IRI
@@ -313,7 +314,7 @@ class PrefixMap:
         "Find the IRI that a short name means."
         text = text.strip()
         if text.startswith("<") and text.endswith(">"):
-            return text[1:-1]
+            return text[1:-1] if ":" in text else PLACEHOLDER + text[1:-1]
         prefix, colon, local = text.partition(":")
         if colon and prefix in self.prefixes:
             return self.prefixes[prefix] + local

@@ -142,7 +142,7 @@ def _markup_prefixes(syntax: str, data: bytes) -> dict[str, str]:
     return found
 
 # %% ../../../nbs/60_ontology/02_rdf_client.ipynb #3887b44f
-PLACEHOLDER = "http://rlm.invalid/"  # what relative IRIs of a file are resolved against; it is shown to nobody
+PLACEHOLDER = "http://rlm.invalid/"  # what relative IRIs of a file are resolved against; a name is shown without it
 
 
 @dataclass(frozen=True, slots=True)
