@@ -15,7 +15,7 @@ from textwrap import indent
 
 from .slot_filling import EMPTY, QuestionEntities, letters
 from ..memory.linking import Link, bare
-from ..memory.questions import FILLERS, SPELT, classify_answer_type, match_intents, normalize_question
+from ..memory.questions import FILLERS, SPELT, classify_answer_type, match_intents, normalize_question, words_called
 from ...core.text import FUNCTION_WORDS, tokens
 
 # %% ../../../nbs/80_learning/18_composition.ipynb #16969b75
@@ -102,17 +102,8 @@ class _TermSet:
         return True
 
 # %% ../../../nbs/80_learning/18_composition.ipynb #13f849a3
-_ENGLISH = """which what list show all every the are is there do we have that those these of in on my me give find any some a an to
-for be with can could you i it its their own they this here defined exist exists use used get tell only just please one ones among who by
-or and does has declared stated ontology vocabulary listed out of them too thesaurus taxonomy glossary vocabularies"""
-_KOREAN = """있는 있어 있나 있지 있는지 어떤 것들 것
-뭐 뭐가 뭐야 뭐지 뭐죠 뭔가 무엇 다 모두 전부 목록 리스트 종류 중 중에서 중에 좀 들
-알려줘 보여줘 찾아줘 나열해줘 말해줘 줘 해줘 인가 인가요 인지 온톨로지 여기 여기서
-이 그 클래스들 만 다른 나머지 있죠 있을까 있을까요 가진 되는 된
-있나요 있습니까 누구 누구누구
-없어 있니 주세요 알려주세요 보여주세요 은 는 이 가 을 를 에 의 도 로 인 들은 들이"""
 _TURNING = frozenset(("no", "not", "but", "never", "neither", "nor", "without", "except", "only", "least", "most"))
-_IDLE, _IDLE_KOREAN = frozenset(_ENGLISH.split()), frozenset(_KOREAN.split())
+_IDLE = frozenset(words_called("idle"))
 _AFTER = re.compile(r"(?<=\})(?:들|은|는|이|가|을|를|의|에|에서|에는|도|로|와|과|랑)+(?=[\s?.,!]|$)")
 
 
@@ -126,7 +117,7 @@ def idle(word: str,  # lower-case word that no phrase of conditions accounts for
         return False
     if word.isascii():
         return word in _IDLE or word in FILLERS or set(tokens(word)) <= EMPTY
-    return any(form in _IDLE_KOREAN or form in FILLERS for form in (*bare(word), word.rstrip("요")))
+    return any(form in _IDLE or form in FILLERS for form in (*bare(word), word.rstrip("요")))
 
 
 def _read_term_set(text: str,                 # the question, its names marked
@@ -336,9 +327,7 @@ _AMOUNT = """for fact in describe_entity({whole!r}, fact="restriction")["items"]
             said = {{"exactly": "", "min": "at least ", "max": "at most "}}[words[at[0]]]
             FINAL(said + words[at[0] + 1] if said else int(words[at[0] + 1]))
 """
-_ANYONE = """a an the each some that someone somebody something one another other others person people thing things it to is was are were
-be been has have had does did who which 누가 누군가 누구 어떤 것 것이 사람이 사람 다른 무엇 무언가"""
-_INDEFINITE = frozenset(_ANYONE.split())
+_INDEFINITE = frozenset(words_called("indefinite"))
 
 
 def _may_relate(words: str) -> bool:

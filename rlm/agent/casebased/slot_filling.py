@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..memory.linking import Link, Mention, TermCandidate, asking_spans, begins_asking, link, mentions_in, misspelt, unlinked
-from ..memory.questions import FILLERS, match_intents, normalize_question
+from ..memory.questions import FILLERS, match_intents, normalize_question, words_called
 from ..memory.retrieval import TAKES
 from ..memory.strategy import procedure_of, slots_in
 from ...core.text import FUNCTION_WORDS, tokens
@@ -121,11 +121,7 @@ def _order_of(shown: PromptedStrategy, entities: Sequence[str]) -> list[str]:
     return max(said, key=said.count) if said else sorted(entities)
 
 # %% ../../../nbs/80_learning/17_slot_filling.ipynb #02f51efb
-_WORDS = """what which who give list show find name tell identify enumerate explain describe description state report me please
-term terms class classes property properties concept ontology this in here there does do has have is are kind kinds type
-value values entity called every each known iri iris uri uris owl rdf rdfs label labels
-declared stated defined mean meaning stand exactly also just only really"""
-EMPTY = frozenset(t for word in _WORDS.split() for t in tokens(word))  # words that ask without saying for what
+EMPTY = frozenset(t for word in words_called("empty") for t in tokens(word))  # words that ask without saying for what
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from .questions import FILLERS, PARTICLES, SPELT, correct_spelling, match_intents
+from .questions import FILLERS, PARTICLES, SPELT, correct_spelling, match_intents, words_called
 from ..ontology import OntologyContext
 from ...core.text import FUNCTION_WORDS, normalise
 
@@ -198,9 +198,7 @@ def _proper(mention: Mention, term: TermCandidate) -> Mention:
     return replace(mention, form="capital") if written else mention
 
 # %% ../../../nbs/80_learning/04_linking.ipynb #08e70693
-_ASKED = """class property relation concept term type individual instance domain range value object subject definition label name ontology
-vocabulary restriction inverse"""
-_GENERIC = frozenset(_ASKED.split())
+_GENERIC = frozenset(words_called("generic"))
 
 
 def _is_wording(name: str) -> bool:
@@ -227,7 +225,6 @@ def _used_as_name(mention: Mention, question: str) -> bool:
         return True
     ends = re.match(r"\s*(?:[?.,!]|$|(?:and|or|part|a)\b)", question[mention.end:])
     return bool(ends and re.search(r"\b(?:an?|of|not|except|from|than)\s+$", question[:mention.start], re.I))
-
 
 # %% ../../../nbs/80_learning/04_linking.ipynb #6be7eade
 def link(mentions: Sequence[Mention],           # mentions of a question

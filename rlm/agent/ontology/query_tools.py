@@ -515,7 +515,8 @@ class HeaderTools:
         if chosen in (None, "prefix"):
             bound = self.index.ontology.prefixes.bound
             found += [{"fact": "prefix", "value": f"{p}: <{n}>"} for p, n in bound.items() if not n.startswith(PLACEHOLDER)]
-        return page(found, dict, f"about_ontology({chosen!r}" if chosen else "about_ontology(", {"iri": self.iri.removeprefix(PLACEHOLDER)}, offset, limit, text=600)
+        call, head = f"about_ontology({chosen!r}" if chosen else "about_ontology(", {"iri": self.iri.removeprefix(PLACEHOLDER)}
+        return page(found, dict, call, head, offset, limit, text=600)
 
     def _values(self, predicates: Sequence[str]) -> list[Term]:
         "Return what the header says; where it says nothing, what the file's other headers say."
