@@ -34,7 +34,7 @@ from rlm.agent.memory.packs import (
 )
 from rlm.agent.memory.questions import analyze_question, mask_mentions
 from rlm.agent.memory.retrieval import BUDGET, format_memories_for_injection, render_strategies
-from rlm.agent.memory.stores import COLUMNS, JSONStrategyStore, SQLiteStrategyStore, okapi, open_memory
+from rlm.agent.memory.stores import COLUMNS, JSONStrategyStore, SQLiteStrategyStore, open_memory
 from rlm.agent.memory.strategy import Judgment, StoredRun, Strategy, StrategyStore, fill_slots, make_item, slots_in
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound
@@ -140,7 +140,7 @@ def test_the_pack_was_not_written_from_the_questions() -> None:
 
 @pytest.mark.seed("003 retrieval")
 def test_full_text_ranks_as_rank_bm25_does(core: SQLiteStrategyStore) -> None:
-    pytest.importorskip("rank_bm25")
+    rank_bm25 = pytest.importorskip("rank_bm25")
     items = [replace(i, content="") for i in core.items()]
     bare = SQLiteStrategyStore(SQLStorage(SQLiteDatabase(":memory:")))
     for item in items:
@@ -148,11 +148,10 @@ def test_full_text_ranks_as_rank_bm25_does(core: SQLiteStrategyStore) -> None:
     for question in ["all subclasses of a class", "domain property", "하위 클래스", "how many instances", "inverse"]:
         terms = list(dict.fromkeys(tokens(question)))
         ours = bare.store.fulltext.match(terms, "default", Filters(kind="strategy"), 100, COLUMNS)
-        reference = okapi(terms, bare.items())
-        assert reference is not None
-        known = {i.memory_id for i in bare.items()}
+        texts = [tokens(" ".join([i.title, i.description, *i.examples, *i.tags])) for i in bare.items()]
+        reference = rank_bm25.BM25Okapi(texts, k1=1.2, b=0.75, epsilon=0.0).get_scores(terms)
         mine = {m.record.id: m.score for m in ours if m.score > 1e-4}
-        theirs = {i: s for i, s in reference.items() if i in known}
+        theirs = {i.memory_id: float(s) for i, s in zip(bare.items(), reference, strict=True) if s > 0}
         top = sorted(theirs, key=lambda i: -theirs[i])[:5]
         assert set(top[:3]) <= set(sorted(mine, key=lambda i: -mine[i])[:6]), question
         for i in top:

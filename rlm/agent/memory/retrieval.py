@@ -399,7 +399,7 @@ class StrategyRetriever:
     def retrieve(self,
                  task: str,                    # the question, as it was asked
                  k: int,                       # maximum number of experiences
-                 words: Callable[[list[str]], Mapping[str, float] | None],  # BM25 scores in [0, 1] by strategy, of terms; None: no index
+                 words: Callable[[list[str]], Mapping[str, float]] | None,  # BM25 scores in [0, 1] by strategy, of terms; None: no index
                  *,
                  ontology: str | None = None,  # its name: strategies for other ontologies are left out
                  mentions: Iterable[str] = (),  # known names in the question
@@ -413,8 +413,8 @@ class StrategyRetriever:
             return []
         parts = self._examples.component_scores(asked)
         terms = [f[2:] for f in sorted(asked.features) if f.startswith("t ")]
-        if terms and (told := words(terms)) is not None:
-            parts = {**parts, "words": dict(told)}
+        if terms and words is not None:
+            parts = {**parts, "words": dict(words(terms))}
         scores = self._examples.answering(asked, fuse(parts, lambda i: self._examples.coverage(asked, i)))
         floor = (FLOOR, *STRANGE_FLOORS)[2 if not any(f[0] == "k" for f in asked.notions) else min(2, self._examples.strange(asked.words))]
         found = select(self._known, scores, k, ontology, floor, kinds, judged)

@@ -29,7 +29,6 @@ from ...store.sqlite.storage import SQLStorage
 from ...store.sqlite.writer import SQLWriter
 from ...core.files import file_lock, read_path, replace_file
 from ...core.settings import Settings
-from ...core.text import tokens
 
 # %% ../../../nbs/80_learning/06_stores.ipynb #973d94a5
 COLUMNS = Weights(title=1.0, text=0.0, summary=1.0, tags=1.0, previous=0.0, next=0.0)  # the content is not searched
@@ -249,21 +248,6 @@ class SQLiteStrategyStore:
     def __repr__(self) -> str:
         return f"SQLiteStrategyStore({self.store.db.path!r}, namespace={self.namespace!r})"
 
-# %% ../../../nbs/80_learning/06_stores.ipynb #942cc4e7
-def okapi(terms: Sequence[str],           # terms of a question
-          items: Sequence[Strategy],    # the strategies
-          ) -> dict[str, float] | None:   # strategy → BM25 score above 0; None: rank-bm25 is not installed
-    "Compute BM25 over title, description, examples and tags, like FTS5 (k1 = 1.2, b = 0.75)."
-    try:
-        from rank_bm25 import BM25Okapi
-    except ImportError:
-        return None
-    texts = [tokens(" ".join([i.title, i.description, *i.examples, *i.tags])) for i in items]
-    if not any(texts) or not terms:
-        return {}
-    scores = BM25Okapi(texts, k1=1.2, b=0.75, epsilon=0.0).get_scores(list(dict.fromkeys(terms)))
-    return {i.memory_id: float(s) for i, s in zip(items, scores, strict=True) if s > 0}
-
 # %% ../../../nbs/80_learning/06_stores.ipynb #c6fb2766
 def _text(value: object, what: str) -> str:
     if not isinstance(value, str):
@@ -332,15 +316,7 @@ class JSONStrategyStore:
         self._retriever.refresh(i for i in self.items() if i.status in ("hot", "ltm"))
         people = [(r.artifact, r.judgment.success) for r in self._runs if ontology and r.ontology_name == ontology and r.judgment
                   and r.judgment.success is not None and r.judgment.reason.startswith(PERSON_SAID)]
-        return self._retriever.retrieve(task, k, self._words, ontology=ontology, mentions=mentions, kinds=kinds, judged=_judgments(people))
-
-    def _words(self, terms: list[str]) -> dict[str, float] | None:
-        "Return BM25 scores divided by the best; None where rank-bm25 is not installed."
-        found = okapi(terms, self._retriever.items)
-        if found is None:
-            return None
-        most = max(found.values(), default=1.0)
-        return {i: score / most for i, score in found.items()}
+        return self._retriever.retrieve(task, k, None, ontology=ontology, mentions=mentions, kinds=kinds, judged=_judgments(people))
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
