@@ -161,6 +161,28 @@ def _tool_commands(given: str | Sequence[str] | None, model: Model, settings: Se
     return settings.mcp_servers.splitlines()
 
 
+def _new_journal(folder: Path, query: str, run_id: str, given: Mapping[str, Any]) -> CallJournal:
+    "Begin the journal of a run with its arguments; it names those that no file can hold, which `resume` must be given again."
+    forget_old_journals(folder, time.time())
+    context = given["context"]
+    needs = [name for name, held in (("model", isinstance(given["model"], Model)), ("sandbox", not isinstance(given["sandbox"], str)),
+                                     ("context", isinstance(context, str | Mapping)),
+                                     ("answer_type", not isinstance(given["answer_type"], Mapping | None))) if held]
+    paths = context and [str(read_path(p).absolute()) for p in ([context] if isinstance(context, str | Path) else context)]
+    kept = {k: v for k, v in {**given, "context": paths}.items() if k not in needs}
+    return CallJournal(folder / f"{run_id}{SUFFIX}", {"query": query, "run_id": run_id, "needs": needs, "arguments": kept})
+
+
+def _opened_strategies(settings: Settings, clock: Clock | None, stack: ExitStack) -> StrategyStore:
+    "Open the store of strategies that the settings name; a JSON file holds strategies and runs alone, for people to read."
+    if str(settings.db_path).endswith(".json"):
+        return JSONStrategyStore(settings.db_path, clock, settings.secrets)
+    database = open_database(settings.db_path, False, settings.synchronous, settings.busy_timeout_s, settings.namespace)
+    store = stack.enter_context(closing(SQLStorage(database))).for_namespace(settings.namespace)
+    cache = ExampleCache(cache_folder(settings) / "strategies", is_shipped)
+    return SQLiteStrategyStore(store, settings.namespace, clock, settings.secrets, cache)
+
+
 def _whole_path(given: str | Path | None) -> str | None:
     "The path from the root, so that it is found from another folder; a name stays."
     if given is None:
@@ -206,37 +228,24 @@ def run(query: str,                             # the question, in any language
     folder = _log_folder(log_dir, settings)
     setting = setting_for(chosen, memory_k, learns, folder, options, advisor, others)
     if journal is None and folder is not None and chosen.name != "habit":
-        forget_old_journals(folder, time.time())
-        needs = [name for name, given in (("model", isinstance(model, Model)), ("sandbox", not isinstance(sandbox, str)),
-                                          ("context", isinstance(context, str | Mapping)),
-                                          ("answer_type", not isinstance(answer_type, Mapping | None))) if given]
         given = {"ontology_path": _whole_path(ontology_path), "memory_k": memory_k, "enable_extraction": enable_extraction,
-                 "model": chosen.name, "ontology_name": ontology_name, "sandbox": sandbox, "limits": asdict(limits) if limits else None,
-                 "context": context and [str(read_path(p).absolute()) for p in ([context] if isinstance(context, str | Path) else context)],
-                 "answer_type": answer_type, "mcp": commands or None, **kept_overrides}
-        journal = CallJournal(folder / f"{setting.run_id}{SUFFIX}", {
-            "query": query, "run_id": setting.run_id, "needs": needs, "arguments": {k: v for k, v in given.items() if k not in needs}})
+                 "model": model if isinstance(model, Model) else chosen.name, "ontology_name": ontology_name, "sandbox": sandbox,
+                 "limits": asdict(limits) if limits else None, "context": context, "answer_type": answer_type, "mcp": commands or None}
+        journal = _new_journal(folder, query, setting.run_id, {**given, **kept_overrides})
     if journal is not None:
         setting = replace(setting, journal=journal, run_id=journal.header["run_id"])
-    kept = cache_folder(settings)
     with ExitStack() as stack:
         for opened in ([] if chosen is model else [chosen]) + [*others.values()]:
             if callable(close := getattr(opened, "close", None)):
                 stack.callback(close)  # opened here, so closed here
         ontology = None if ontology_path is None else stack.enter_context(
-            setup_ontology_context(ontology_path, name=ontology_name, cache=kept / "ontologies"))
+            setup_ontology_context(ontology_path, name=ontology_name, cache=cache_folder(settings) / "ontologies"))
         if commands:
             from rlm.agent.loop.mcp_tools import ToolServer, server_tools  # asyncio is loaded by who needs it
             servers = [stack.enter_context(closing(ToolServer(command))) for command in commands]
             tools = server_tools(servers, {*RESERVED, *variables, *(ontology.tools if ontology else ())})
             setting = replace(setting, options={**setting.options, "tools": tools})
-        backend: StrategyStore
-        if str(settings.db_path).endswith(".json"):  # strategies and runs alone, in a file that people can read
-            backend = JSONStrategyStore(settings.db_path, clock, settings.secrets)
-        else:
-            database = open_database(settings.db_path, False, settings.synchronous, settings.busy_timeout_s, settings.namespace)
-            store = stack.enter_context(closing(SQLStorage(database))).for_namespace(settings.namespace)
-            backend = SQLiteStrategyStore(store, settings.namespace, clock, settings.secrets, ExampleCache(kept / "strategies", is_shipped))
+        backend = _opened_strategies(settings, clock, stack)
         if ontology:
             ensure_packs(backend, ontology.meta.name)
         done = rlm_run_with_memory(Task(query), backend, setting, ontology)

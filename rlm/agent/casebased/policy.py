@@ -23,7 +23,7 @@ from ...core.text import tokens
 
 # %% ../../../nbs/80_learning/19_policy.ipynb #7e9f07a9
 def _without_names(names: QuestionEntities) -> str:
-    "The question without them."
+    "The question without the terms that it names."
     text = names.question
     for k in sorted(names.named or names.links, key=lambda k: -k.mention.start):
         text = f"{text[:k.mention.start]} {text[k.mention.end:]}"

@@ -96,7 +96,7 @@ class _Slots(ast.NodeTransformer):
         self.places = places
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        "A literal."
+        "Replace a literal that becomes a slot."
         return ast.Set([ast.Name(self.places[node])]) if node in self.places else node
 
 
@@ -167,7 +167,7 @@ def answer_slice(trajectory: Trajectory,  # a run that answered
 
 # %% ../../../nbs/80_learning/14_extraction.ipynb #507ea28e
 def _asked_like(task: str, links: Links) -> str:
-    "The question as an example: names as slots."
+    "Make an example of a question, with slots in place of the names."
     text = task
     for n, (mention, _) in enumerate(links[:2]):
         text = re.sub(rf"(?<!\w){re.escape(mention)}(?![A-Za-z0-9_])", ("{entity}", "{entity2}")[n], text, count=1)
@@ -188,7 +188,7 @@ def _tools(trajectory: Trajectory, code: str) -> list[str]:
 
 
 def _same(code: str) -> str:
-    "Code as it is compared: without comments and layout."
+    "Return code without comments and layout, as two procedures are compared."
     try:
         return ast.unparse(ast.parse(code))
     except _UNREADABLE:

@@ -190,7 +190,7 @@ _CUTS = ((2000, 600, 12), (1000, 300, 8), (400, 120, 6), (160, 60, 4), (60, 40, 
 
 
 def _step(step: Step, code: int, output: int) -> dict[str, Any]:
-    "A step in brief."
+    "Return a step with its texts cut, for an artifact."
     out = " ".join(filter(None, [step.stdout.strip(), step.value]))
     told = {"number": step.number, "code": bounded(step.code, code), "output": bounded(out, output), "error": bounded(step.error, output),
             "calls": list(dict.fromkeys(c.name for c in step.calls))[:12]}
@@ -244,7 +244,7 @@ def read_expectation(given: Mapping[str, Any],  # one form and its value, such a
 def _verify_refusal(trajectory: Trajectory, expected: bool) -> Judgment:
     refused = read_refusal(trajectory)
     if refused is None:
-        return Judgment(None, "It can't be told whether it is_abstention that there is no answer.")
+        return Judgment(None, "It can't be told whether it says that there is no answer.")
     return Judgment(refused is expected, f"It {'admits' if refused else 'does not admit'} that there is no answer.", "high")
 
 # %% ../../../nbs/80_learning/13_judge.ipynb #efcf6bd4
@@ -258,7 +258,7 @@ def _verify_terms(trajectory: Trajectory, expected: Sequence[object]) -> Judgmen
 
 # %% ../../../nbs/80_learning/13_judge.ipynb #11658b9a
 def _verify_one(trajectory: Trajectory, expected: bool | int) -> Judgment:
-    "Yes or no, or a number."
+    "Judge an answer that must be yes or no, or a number."
     form, what = ("truth", "yes or no") if isinstance(expected, bool) else ("number", "single number")
     got = (read_truth if form == "truth" else read_number)(trajectory.answer, trajectory.value)
     if got is not None:
@@ -403,7 +403,7 @@ def second_route(question: str,                 # words of the question
 
 
 def _expected_of(terms: Sequence[str], counts: bool) -> Expectation:
-    "Terms as an answer, or their number."
+    "Expect terms as the answer, or their number."
     return Expectation("number", len(terms)) if counts else Expectation("terms", list(terms))
 
 

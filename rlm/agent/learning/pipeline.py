@@ -238,7 +238,7 @@ def counted(used: Advice,          # rules and memories that the run followed
 
 
 def _file_mark(ontology: OntologyContext) -> str:
-    "A mark of what a file holds."
+    "Return the beginning of the SHA-256 of an ontology's file, by which a change is noticed."
     return ontology.meta.sha256[:16]
 
 
@@ -459,7 +459,7 @@ class Curriculum:
 
 
 def _only(entry: Any, known: Iterable[str], what: str) -> dict[str, Any]:
-    "A mapping without unknown keys."
+    "Check that a value is a mapping of known keys, and return it. Raises `InvalidInput`."
     if not isinstance(entry, dict):
         raise InvalidInput(f"{what} is a {type(entry).__name__}.", f"It needs the keys {', '.join(known)}.")
     if odd := entry.keys() - set(known):
@@ -468,7 +468,7 @@ def _only(entry: Any, known: Iterable[str], what: str) -> dict[str, Any]:
 
 
 def _task(entry: Any, number: int, curriculum: str) -> Task:
-    "A task, checked."
+    "Read a task of a curriculum. Raises `InvalidInput` naming it."
     given = _only(entry, ("id", "query", "tags", "expect"), f"Task {number}")
     tags = given.get("tags") or []
     if not isinstance(tags, list):
@@ -571,7 +571,7 @@ def promote(backend: StrategyStore,  # store of the strategies
 
 # %% ../../../nbs/80_learning/15_pipeline.ipynb #a0b8bb95
 def _done(backend: StrategyStore, curriculum: Curriculum) -> Counter[str | None]:
-    "How often each task is stored."
+    "Count the stored runs of each task of a curriculum."
     return Counter(e.task_id for e in backend.runs() if e.curriculum_id == curriculum.id and e.task_id)
 
 

@@ -65,7 +65,7 @@ _ME_IS = {"d": "would", "m": "am", "ve": "have", "ll": "will", "re": "are"}
 
 
 def _written_out(text: str) -> str:
-    "Without contractions and short forms."
+    "Write contractions and short forms of a question out: *what's* is *what is*."
     text = _BOTH_PARTICLES.sub("", _ABBREVIATED.sub("that is", text))
     text = _S.sub(lambda m: f"{m[1] or m[2]} is", text)
     text = _NOT.sub(lambda m: {"ca": "can"}.get(m[1].lower(), m[1]) + " not", text)
@@ -114,7 +114,7 @@ Form = Literal["truth", "number", "terms", "open"]
 
 # %% ../../../nbs/80_learning/03_questions.ipynb #2976b02f
 def _form(sentence: str) -> Form | None:
-    "The form of one sentence."
+    "Tell the form of answer that one sentence asks for."
     led = _CUES["lead"].sub("", sentence)
     bare = _CUES["relative"].sub(" ", _CUES["request"].sub("", led))
     if _CUES["number"].search(_CUES["no number"].sub(" ", led)):
@@ -275,7 +275,7 @@ def _without_frame(masked: str) -> str:
 
 
 def _sequence(masked: str) -> list[str]:
-    "The words in order, names as one sign."
+    "List the words of a question in their order, each name as one sign."
     words = _WORDS.findall(_MASK.sub(" ⟨ ", masked).casefold())
     return [tokens(w)[0] if w.isascii() and w.isalpha() else w for w in words]
 

@@ -249,7 +249,7 @@ def _pack_examples(known: Mapping[str, QuestionFeatures]) -> dict[str, Any]:
 
 
 def _unpack_examples(found: Mapping[str, Any]) -> dict[str, QuestionFeatures]:
-    "The same, read back."
+    "Read analysed examples back from their form for JSON."
     names = found["names"]
     return {text: QuestionFeatures(masked, frozenset(names[n] for n in features), frozenset(names[n] for n in notions),
                                    tuple(map(tuple, words)), frozenset(guards), form)

@@ -86,7 +86,7 @@ def graph_meta(source: RdfSource,      # the file
                index: OntologyIndex,   # index of the loaded graph
                notes: tuple[str, ...] = (),  # oddities of the file
                ) -> GraphMeta:
-    "Count what there is to count."
+    "Describe a graph as a whole: header, number of terms of each kind, prefixes, languages, top classes."
     o, t, curie, labels = index.ontology, index.ontology.graph, index.ontology.curie, index.ontology.labels
     iri = _ontology_iri(o)
     about = {p: next((" ".join(v.value.split()) for v in t.objects(iri, *predicates) if isinstance(v, Literal)), "")

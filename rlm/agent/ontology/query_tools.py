@@ -207,7 +207,7 @@ class ResultHandle:
         return page(ordered, lambda v: v, f"{self._name}.distinct({column!r}", self._head(), offset, limit)
 
     def _head(self) -> dict[str, Any]:
-        "What stands above every page."
+        "Return the entries above the items of every page."
         kept = {} if self.kept == self.total else {"note": f"only {self.kept} rows were kept; narrow the query"}
         return {"columns": self.columns, **kept} if self.answer is None else {"answer": self.answer}
 
@@ -341,7 +341,7 @@ class TermQueryTools:
         return [given] if isinstance(given, str) else list(given)
 
     def _start(self, kind: str, below: str, direct: bool, instance_of: str) -> list[str]:
-        "The terms to choose from, sorted."
+        "List the terms that the other conditions choose from, sorted: instances, those below a term, or all of a kind."
         o, kinds = self.ontology, self.ontology.kinds
         if instance_of:
             iri = o.resolve(check_text(instance_of, "class"), prefer="class")
