@@ -225,13 +225,15 @@ _TURNED = re.compile("|".join([
 _OTHER = {"sub": "super", "subclass": "superclass", "subprop": "superprop"}
 _OTHER |= {b: a for a, b in _OTHER.items()}
 _KIN = re.compile("child(?:ren)?|parents?|자식|부모", re.I)  # the direct ones, unless all are asked for
+_EVERY = re.compile("all|every|모든|모두|전부|전체", re.I)
 
 # %% ../../../nbs/80_learning/03_questions.ipynb #3f8d778c
 def resolve_direction(masked: str,  # a question, its names masked
           ) -> frozenset[str]:
     "Return the notions of a question: *a subclass of which* asks for the classes above, *all the parents* for those at any depth."
     found = match_intents(masked)
-    if "deep" in found and all(_KIN.fullmatch(masked[a:b]) for a, b in found.get("direct", ())):
+    every = any(_EVERY.match(masked, a) for a, _ in found.get("deep", ()))
+    if every and all(_KIN.fullmatch(masked, a, b) for a, b in found.get("direct", ())):
         found.pop("direct", None)
     return frozenset(_OTHER.get(n, n) for n in found) if _TURNED.search(masked) else frozenset(found)
 
