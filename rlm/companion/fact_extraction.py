@@ -307,6 +307,10 @@ _ASKED = (  # relations that a verb names
     ("employer", LazyPattern(r"\b(?:where|who)\b.*\b(?:do|did|am|are) (?:i|we)\b.*\bwork|"
                             r"(?:어디|(?:무슨|어느) (?:회사|직장)).{0,6}(?:다[니녀녔닌닐]|일[해하했한할]|근무)|다니[는던] (?:곳|데|회사)|"
                             r"(?:^|내 ?)(?:직장|회사)(?:은|는|이|가)? 어디", re.I)),
+    ("allergy", LazyPattern(r"^(?:what (?:foods? |things? )?am i allergic to|am i allergic to any\w*|"
+                            r"do i have any (?:food )?allerg\w+)[ ?]*$|"
+                            r"(?:무슨|어떤|뭐에|무엇에) ?(?:알레르기|알러지)|"
+                            r"(?:알레르기|알러지)(?:가|는)? ?(?:뭐|있[어나니]).{0,3}[ ?]*$", re.I)),
     ("occupation", LazyPattern(r"\bwhat do i do\b(?! (?:if|when|about|with|to)\b)|\bmy (?:job|occupation)\b|"
                               r"(?:내|제|나|저).{0,8}무슨 ?일", re.I)))
 
@@ -348,12 +352,17 @@ def asked_relations(question: str,  # questions that are asked
 
 
 _WHO_EN = r"\b[Ww]here (?:does|do|did|is|are|was|were) (my [a-z ]+?|[A-Z][\w'-]*(?: [A-Z][\w'-]*)?) (?:(?:now|currently) )?"
+_SOMEBODY = r"(my [a-z ]+?|[A-Z][\w'-]*(?: [A-Z][\w'-]*)?)"
 _WHO_KO = r"^((?:우리 |내 |제 )?[가-힣]{2,}?)(?:는|은|이|가)? (?:지금 |요즘 )?어디(?:에|에서|서)? ?"
 _ASKED_OF = (  # where somebody else lives or works, and as what
     ("residence", LazyPattern(rf"{_WHO_EN}(?:live|living|based|staying)\b|{_WHO_KO}(?:살|사는|사니|사세|거주)")),
     ("employer", LazyPattern(rf"{_WHO_EN}work(?:ing)?\b|{_WHO_KO}(?:다니|다녀|일하|일해|근무)")),
-    ("occupation", LazyPattern(r"\b[Ww]hat (?:does|do) (my [a-z ]+?|[A-Z][\w'-]*) do(?: for (?:a living|work))?[ ?]*$")))
-_OF_OTHERS = LazyPattern("here (?:d|is|are|w)|hat do|[가-힣]")  # what every one of these has
+    ("occupation", LazyPattern(r"\b[Ww]hat (?:does|do) (my [a-z ]+?|[A-Z][\w'-]*) do(?: for (?:a living|work))?[ ?]*$")),
+    ("allergy", LazyPattern(rf"\b[Ww]hat (?:(?:food|foods|things) )?(?:is|are) {_SOMEBODY} allergic to[ ?]*$|"
+                            rf"^(?:Is|Are) {_SOMEBODY} allergic to any\w*[ ?]*$|^Do(?:es)? {_SOMEBODY} have any (?:food )?allerg|"
+                            r"^((?:우리 |내 |제 )?[가-힣]{2,}?)(?:이?[는가의]|은|이)? ?(?:(?:무슨|어떤|뭐에|무엇에) )?"
+                            r"(?:알레르기|알러지)[가-힣]*(?: |$)(?:[가-힣]+ ?)?(?:뭐|뭔|무엇|있|어떤|무슨)[가-힣]*[ ?]*$")))
+_OF_OTHERS = LazyPattern("here (?:d|is|are|w)|hat do|llerg|[가-힣]")  # what every one of these has
 _OF_WHOM = LazyPattern(r"^[Ww](?:hat|ho|hen)(?:'s|’s| is| was) ((?:my|our) [a-z-]+(?: [a-z-]+)??|[A-Z]\w+)(?:'s|’s) "
                       r"([a-z-]+(?: [a-z-]+)?)(?: again| now)?[ ?]*$")  # the property of somebody else
 _MINE = LazyPattern(r"^(?:my|our|우리|내|제) ")
@@ -371,7 +380,7 @@ def asked_facts(question: str,  # questions that are asked
     for relation, pattern in _ASKED_OF if _OF_OTHERS.search(question) else ():
         if m := pattern.search(question):
             named = next(filter(None, m.groups()))
-            who = _MINE.sub("user's ", named)
+            who = f"user's {named}" if named in near_names() else _MINE.sub("user's ", named)
             out += [(who, relation)] + ([(f"{who}이", relation)] if question.startswith(f"{named}이") else [])  # `이` may be of the name
     if m := _OF_WHOM.match(question):
         out.append((_MINE.sub("user's ", m[1]), relation_of(m[2], False)[0]))

@@ -11,12 +11,20 @@ from datetime import datetime, timedelta
 
 from ..core.text import clip
 from ..store.records import RECALLED, MemoryRecord
+from ..store.sqlite.facts import Fact
 from ..store.sqlite.storage import SQLStorage
 from ..search.candidates import LATER, LIKELY
 from .composer import ended_statements
 from .statement import normal_value
 
 # %% ../../nbs/85_companion/12_fact_lookup.ipynb #b63e7b21
+def _left_jobs(storage: SQLStorage, facts: Sequence[Fact]) -> set[int]:
+    "The memories whose employer is over: an occupation told with it, *a pastry chef at Bluebell*, may be, too."
+    jobs = [f.seq for f in facts if f.relation_key == "occupation"]
+    ends = storage.facts.with_ends(jobs) if jobs else {}
+    return {seq for seq, told in ends.items() if any(f.relation_key == "employer" and f.valid_to for f, _ in told)}
+
+
 def stating_facts(storage: SQLStorage,                # the store
                   namespace: str,                     # partition
                   asked: Sequence[tuple[str, str]],   # subjects and relations
@@ -32,8 +40,9 @@ def stating_facts(storage: SQLStorage,                # the store
         (name,) = names
         asked = [*asked, *((name + who.removeprefix("user"), what) for who, what in asked if who.partition("'")[0] == "user")]
     facts = [f for who, what in asked for f in storage.facts.about(namespace, normal_value(who), normal_value(what), at)]
+    left = _left_jobs(storage, facts) if at is None else ()
     latest, when = sorted(facts, key=lambda f: f.valid_from) if at else facts, at or now
-    seqs = list({f.seq: None for f in reversed(latest) if not (f.negated or f.ended)})[:most]
+    seqs = list({f.seq: None for f in reversed(latest) if not (f.negated or f.ended) and f.seq not in left})[:most]
     missing = [s for s in seqs if s not in found]
     known = {**found, **(storage.memories.records(missing) if missing else {})}
     return [r for r in (known[s] for s in seqs if s in known) if r.status in RECALLED and (r.valid_to is None or r.valid_to > when)

@@ -209,12 +209,22 @@ class MemorySearcher:
         if not asked or request.filters.valid_at is not None or (at is None and asks_before(request.text)):
             return found
         there = {h.record.seq: h.record for h in found}
+        asked = [*asked, *self._in_other_script(request.text, asked)]
         for record in reversed(stating_facts(self.storage, self.namespace, asked, _KNOWN, there, now, at)):
             if found and found[0].record.valid_from > record.valid_from and f"({UPDATE})" in found[0].shares:
                 continue  # another has its place already
             hit = next((h for h in found if record.id in (h.record.id, *h.duplicates)), None) or self._without_evidence(request, record)
             found = fact_first(found, hit, self._all_words) if hit else found
         return found
+
+    def _in_other_script(self, question: str, asked: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        "The facts that a question asks of somebody, under the names that memories have for them in the other script: 서연 for Seoyeon."
+        if all(who.partition("'")[0] == "user" for who, _ in asked):
+            return []
+        with self.index.snapshot():
+            names = self.explainer.searcher.candidates.names_across(self.index.scorer.query_features(question), question)
+        known = {name.casefold(): others for name, others in names.items()}
+        return [(name + end, what) for who, what in asked for name in known.get(who.casefold(), ()) for end in ("", "이")]
 
     def _period(self, request: SearchRequest) -> Period | None:
         "The period that a question asks about and nothing else; None where filters give one already."
