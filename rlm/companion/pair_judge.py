@@ -119,9 +119,9 @@ def pair_cues(old: str,  # words of the older memory
 def told_by_grammar(old: str,  # words of the older memory
                     new: str,  # words of the newer one
                     ) -> bool:
-    """Return whether the grammar reads facts about others in both, and the newer is about something else, so that it decides: *The capital
-    of Peru is Lima* ends no other capital, and *Mum called off the wedding* may end *Mum and Gerald are engaged*. So it does where
-    both tell the same of two that are the user's: the schools of an elder and a younger daughter."""
+    """Return whether the grammar reads the same relation of others in both, and the newer is about something else, so that it decides:
+    *The capital of Peru is Lima* ends no other capital, and *Mum called off the wedding* may end *Mum and Gerald are engaged*. So it does
+    where both tell the same of two that are the user's: the schools of an elder and a younger daughter."""
     a, b = text_cues(old), text_cues(new)
     if len(mine := [{s.key for s in t.facts if s.key[0].split("'s ")[0] == "user"} for t in (a, b) if t.facts]) == 2:
         subjects, relations = ([{key[part] for key in keys} for keys in mine] for part in (0, 1))
@@ -129,6 +129,8 @@ def told_by_grammar(old: str,  # words of the older memory
             return True
     if not all(t.facts and all(s.key[0].split("'s ")[0] not in ("", "user") for s in t.facts) for t in (a, b)):
         return False
+    if {verb_of(s.key[1]) for s in a.facts}.isdisjoint(verb_of(s.key[1]) for s in b.facts):
+        return False  # *Octopus took over our electricity* after *Electricity comes from Bulb*
     had, named = ([frozenset(tokens(s.key[0])) for s in t.facts] for t in (a, b))
     return not any(name and name <= other for name in named for other in had)
 
@@ -159,13 +161,15 @@ _SUPPOSED = LazyPattern(  # *if Erik snores again I'm divorcing him*, *The docto
     r"\bsome ?day\b|(?:으면|[가-힣]면) .*(?:거야|거예요|겠어|겠다|버릴|할래)|언젠가|고 싶", re.I)
 _TOLD_STORY = LazyPattern(r"\b(?:in|watch\w*|read\w*|saw) (?:the|a|an|my|this|that) (?:[\w-]+ )?"
                           r"(?:film|movie|novel|series|show|episode|book|play|drama|song|game)\b|"
-                          r"[\"“”「『]|(?:드라마|영화|소설|웹툰|연극|만화|노래|게임)(?:에서|에|를|을|속|가) ?", re.I)
+                          r"(?:드라마|영화|소설|웹툰|연극|만화|노래|게임)(?:에서|에|를|을|속|가) ?", re.I)
 _MOVED_THING = LazyPattern(  # *The office moved to the fifth floor*
     r"(?:the|our|my|his|her) (?!(?:house|home|flat|apartment|family|kids|boys|girls|parents)\b)(?:[\w-]+ ){1,2}?(?:has |have |is |just )*"
     r"(?:moved|relocated|moving)\b|(?:우리 |저희 )?(?:[가-힣]+ )?"
     r"[가-힣]*(?:사무실|회사|본사|지점|팀|부서|학교|학원|병원|가게|매장|식당|카페|교회|공장)(?:이|가|은|는)? .*(?:이사|이전|옮)", re.I)
 _OTHER_DOES = LazyPattern(rf"(?!(?:I|We|My|Our|The|This|That|It|He|She|They|You|And|But|So|No|Not|Now|Then|Oh|Well|User)\b)"
                           rf"[A-Z][\w-]+ (?:{_CHANGE_DONE})\b")
+_HOUR = LazyPattern(r"\bat \d|\d:\d\d|\d ?[ap]\.?m\b|o'clock|\d ?시(?!간)", re.I)
+_HABITUAL = LazyPattern(r"\b(?:every|each|daily|an? (?:day|week|month)|times|usually|always)\b|매일|하루|마다|항상|보통|늘 |주 ?\d", re.I)
 _STATES = {"residence": "place", "kind of residence": "place", "place of work": "work",
            "employer": "work", "occupation": "work", "school": "work", "salary": "work", "rank": "work",
            "spouse": "couple", "partner": "couple", "marital status": "couple", "age": "age", "birthday": "birthday",
@@ -175,11 +179,13 @@ _STATES = {"residence": "place", "kind of residence": "place", "place of work": 
 def leaves_as_it_was(old: str,  # words of the older memory
                      new: str,  # words of the newer one
                      ) -> bool:
-    """Return whether the newer memory can change nothing of the older: it tells of a day, a condition, a wish or a story, of another
-    person's change or a thing that was moved, or of a lasting state of another kind: *moved to Leuven* of *works at Imec*."""
+    """Return whether the newer memory can change nothing of the older: it tells of a day (not what was measured on it, an amount in place
+    of an amount), a condition, a wish or a story, of another person's change or a thing that was moved, or of a lasting state of another
+    kind: *moved to Leuven* of *works at Imec*."""
     a, b = text_cues(old), text_cues(new)
     told = [b.cues[CUES.index(name)] for name in ("change", "end", "begin")]
-    if (_OF_A_DAY.search(new) and not _FROM_THEN_ON.search(new) and not any(told)) or _SUPPOSED.search(new):
+    measured = bool(a.numbers and b.numbers) and not (_HABITUAL.search(old) or _HOUR.search(old) or _HOUR.search(new))
+    if (_OF_A_DAY.search(new) and not (measured or _FROM_THEN_ON.search(new) or any(told))) or _SUPPOSED.search(new):
         return True
     if _TOLD_STORY.search(new) and not _TOLD_STORY.search(old) and all(s.key[0] != "user" for s in b.facts):
         return True
