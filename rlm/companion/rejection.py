@@ -87,7 +87,8 @@ _SOUNDED = frozenset({*_PLACES, "employer", "school", "allergy", "medication"}) 
 
 def _in_other_script(fact: tuple[str, ...], rejected: bool) -> list[tuple[str, ...]]:
     "A same fact by the sound of its value: under the script of what is rejected, under the other one of what is to be stored."
-    script, sound = _spoken(fact[-1]) if fact[-2] in _SOUNDED else ("", "")
+    near = fact[1] == "user" and (fact[-2] in ("spouse", "partner") or f"user's {fact[-2]}" in kin_names())  # of one role
+    script, sound = _spoken(fact[-1]) if fact[-2] in _SOUNDED or near else ("", "")
     return [(("ko" if (script == "ko") == rejected else "en"), *fact[1:-1], sound)] if script else []
 
 
