@@ -16,10 +16,9 @@ from ..core.text.calendar_words import DAYS_NEAR, MONTH, SEASON, WEEKDAY, WEEKDA
 from ..core.text.kinship import FAMILY, english_names
 from ..core.text.normal_form import LazyPattern, text_cache
 from ..core.text.number_words import ENGLISH_NUMBERS, one_of
-from .life_events import COUPLE_CUES, couple_statement
-from .statement import DIED, MOVED, POSSESSION, Statement, alternatives, english_openings, english_wording, language_data
-from .statement import normal_value
-from .statement import relation_of
+from .life_events import COUPLE_CUES, HEALTH_CUES, couple_statement, health_statement
+from .statement import DIED, MOVED, POSSESSION, WORN, Statement, alternatives, english_openings, english_wording, language_data
+from .statement import normal_value, relation_of, relation_over
 
 # %% ../../nbs/85_companion/02_english.ipynb #fq000007
 _WORD = LazyPattern(r"[\w'-]+")
@@ -114,6 +113,7 @@ class Grammar:
     transitive: LazyPattern  # relation and value of another verb: *plays the position of* center
     stative: LazyPattern  # a relation of one value: *founded by*, *in the city of*, *a citizen of*
     naming: LazyPattern  # a property of one value, of whatever form that has: *password*, *usual order*
+    condition: LazyPattern  # how somebody is, no name: *tired*, *away*
     several: LazyPattern  # a noun for what one may have several of: *brother*, *client*; not *best friend*, *only son*
 
 # %% ../../nbs/85_companion/02_english.ipynb #b82fee66
@@ -143,6 +143,9 @@ def grammar() -> Grammar:
                            r"an? (?:\w+ )?(?:citizen|resident|native|national) of$"),
         naming=LazyPattern(rf"(?:.*\b)?(?:{naming})$|(?:{usual}) ", re.I),
         several=LazyPattern(rf"(?!(?:{usual}|\w+est) )(?:.*\b)?(?:{'|'.join(data['several'].split())})$", re.I),
+        condition=LazyPattern(r"(?:(?:very|so|too|still|a bit|all|really|quite|pretty|feeling) )*"
+                              rf"(?:{'|'.join(data['conditions'].split())}|"
+                              r"[a-z]{3,}(?:ed|ful|less|ous))\b", re.I),
         verbs=frozenset(words | {w for v in [*data["copulas"], *data["auxiliaries"]] for w in v.split()[:1]}),
         copula=LazyPattern(rf"(?:{copula}|'s) (?:being )?"),
         adverb=Phrases(_cues(data["adverbs"].split()), LazyPattern(rf"\b{adverb} (?=\w)", re.I)),
@@ -164,7 +167,8 @@ _SHORT = tuple((ending, LazyPattern(short), long) for ending, short, long in (
     ("'s been", r"'s been\b", " has been"), ("'m", r"\b([Ii])'m\b", r"\1 am"), ("'ve", r"\b([Ii]|[Ww]e|[Tt]hey|[Yy]ou)'ve\b", r"\1 have"),
     ("'re", r"\b([Ww]e|[Tt]hey|[Yy]ou)'re\b", r"\1 are"), ("'s", r"\b([Hh]e|[Ss]he|[Ii]t|[Ww]ho|[Tt]hat)'s\b", r"\1 is"),
     ("n't", r"\b(is|are|was|were|do|does|did|has|have|had)n't\b", r"\1 not"),
-    ("'s ", r"(?<=\w)'s (?=(?:\w+ing|\w+ed|not|now|an?|the)\b)", " is ")))
+    ("'s ", r"(?<=\w)'s (?=gone (?:up|down)\b)", " has "),
+    ("'s ", r"(?<=\w)'s (?=(?:\w+ing|\w+ed|not|now|an?|the|off(?! \w)|gone|over(?! \w)|back)\b)", " is ")))
 _PARTS = LazyPattern(r";| (?:[—–-] |(?:and|but|so) (?=(?:now )?(?:i|i'm|my|he|she|we|they|now)\b))|, "
     r"(?=(?:now )?(?:i|my|they|he|she|it|we|our) )|, (?:and|but|so) (?=(?:(?-i:[A-Z][a-z]+)|(?:the|our) \w+) (?:is|are|was|were|has|"
     r"have|had|can|can't|cannot|does|doesn't|will|won't|\w+s|\w+ed) )", re.I)
@@ -293,18 +297,19 @@ _LEFT_JOB = LazyPattern(r"(?:have |has )?(?:left|quit|resigned from|lost) (?:my|
 _ONE_OF_MANY = r"(?!(?:an?|some|any|all|one|two|three|\d+|no|another|more) )"  # *sold a Honda* is not the one that is driven
 _SINCE = r"(?:,? (?:because|after|when|since|before|last|this) .*)?$"
 _PARTED_WITH = LazyPattern(  # *sold the car to Jo*, *gave my piano away*
-    rf"(?:have |has )?(?:(?:sold|given away|gave away|got rid of|threw away|threw out|donated) {_ONE_OF_MANY}(?P<v>.+?)"
+    rf"(?:have |has |had to )*(?:(?:sold|given away|gave away|got rid of|threw away|threw out|donated|re-?homed?) {_ONE_OF_MANY}(?P<v>.+?)"
     rf"(?: (?:to|on|in (?:\d{{4}}|{SEASON}|(?i:{MONTH})))\b.*)?|"
-    rf"(?:gave|given|threw) {_ONE_OF_MANY}(?P<w>.+?) (?:away|to (?:my|our|the|an?|[A-Z]).*)){_SINCE}")
+    rf"(?:gave|given?|threw) {_ONE_OF_MANY}(?P<w>.+?) (?:away|up(?= for)|up$|to (?:my|our|the|an?|[A-Z]).*)){_SINCE}")
 _GAVE_UP = LazyPattern(
     rf"(?:have |has )?(?:cancelled|canceled|(?:gave|given) up(?: on)?|quit|stopped using|deleted|unsubscribed from) {_ONE_OF_MANY}"
     rf"(?:(?:my|our|the) )?(?:old )?(?P<v>.+?)(?: (?:membership|subscription|contract|account))?{_SINCE}", re.I)
 _RETIRED = LazyPattern(r"(?:have |has )?retired(?: early)?$")
-_CALLED_OFF = LazyPattern(r"(?:is|are|was|were|has been|have been|got|will be) (?:cancelled|canceled|called off|scrapped)\b")
+_CALLED_OFF = LazyPattern(r"(?:is|are|was|were|has been|have been|got|will be) (?:cancelled|canceled|called off|scrapped|off$)(?!\w)")
 _CHANGE_VERBS = frozenset((  # the first words of what the patterns above and below match
     "have", "has", "left", "quit", "resigned", "lost", "sold", "gave", "got", "threw", "cancelled", "canceled", "stopped", "deleted",
     "changed", "updated", "switched", "moved", "swapped", "gone", "went", "replaced", "ditched", "dropped", "traded", "prefer", "prefers",
-    "preferred", "donated", "given", "unsubscribed", "broke", "broken", "retired", "had", "is", "are", "was", "were", "will"))
+    "preferred", "donated", "given", "rehomed", "re-homed", "unsubscribed", "broke", "broken", "retired", "had", "is", "are", "was",
+    "were", "will"))
 _DAYS = rf"(?:(?:next|this) )?{WEEKDAY}s?\b"
 _DATES = (rf"(?:the )?\d{{1,2}}(?:st|nd|rd|th)(?:(?: of)? (?:{MONTH}))?|(?:{MONTH})(?: \d{{1,2}}(?:st|nd|rd|th)?)?|"
           rf"\d{{1,2}} (?:{MONTH})|tomorrow|next (?:week|month|year|{SEASON})")
@@ -328,7 +333,7 @@ _REPRICED = Phrases(frozenset((
     rf"(?:{_SOMEBODY}(?:(?:am|is|are) (?:putting|raising|increasing|lowering|cutting)|put|raised|increased|upped|lowered|cut|dropped|"
     rf"reduced) {_PRICE_OF}(?: (?:up|down))?|{_PRICE_OF.replace('<r>', '<s>')} (?:(?:have|has|just) )*(?:went|gone|rose|fell|dropped|"
     rf"increased)(?: (?:up|down))?)(?: from .+?)? to (?P<v>{_SUM})$", re.I))  # *The landlord put the rent up to 900*
-_WORN = r"(?:[\w-]+ )?(?:cast|plaster|sling|splint|braces|brace|retainer|crutches|bandages?|stitches|catheter|eye patch)"
+_WORN = rf"(?:[\w-]+ )?(?:{WORN})"
 _OWNER = r"(?:[Mm]y [\w-]+|[A-Z][\w-]*)'s"
 _OFF = Phrases(frozenset(("cast", "plas", "slin", "spli", "brac", "reta", "crut", "band", "stit", "cath", "eye")), LazyPattern(
     rf"(?:(?P<o>(?i:my|our|the)|{_OWNER}) (?P<x>{_WORN}) (?:(?:has|have|is|are|was|were|finally|just) )*"
@@ -336,6 +341,16 @@ _OFF = Phrases(frozenset(("cast", "plas", "slin", "spli", "brac", "reta", "crut"
     rf"(?:got|had|took|taken|removed) (?P<p>my|our|the|his|her|their|{_OWNER}) (?P<y>{_WORN})(?: (?:taken |removed)?(?:off|out)?)?)$"))
 _TAKEN_OFF = Phrases(frozenset({"took", "take"}), LazyPattern(  # *The doctor took Dad off statins*
     r".{1,40}? (?:(?:has|have|just) )*(?:took|taken) (?P<s>me|my [\w-]+|[A-Z][\w'-]*) off (?=(?P<v>.*))"))
+_MY_WORK = r"[Tt]hey|[Ww]ork|(?:[Mm]y|[Tt]he) (?:boss|company|employer|firm|manager|work|management)"
+_LET_GO = Phrases(frozenset({"let", "laid", "fire", "sack", "dism", "redu"}), LazyPattern(  # *Noma let me go*
+    rf"^(?:(?P<s>{_MY_WORK})|(?:[Tt]he |[Mm]y )?(?P<v>[\w'&-]+(?: [\w'&-]+){{0,2}}?)) "
+    rf"(?:(?:have|has|had|just|finally) )*(?:let (?:me|us) go|laid (?:me|us) off|"
+    rf"(?:fired|sacked|dismissed) (?:me|us)|made (?:me|us) redundant)(?: (?:on (?i:{WEEKDAY})|in (?i:{MONTH})))?$"))
+_BORN = Phrases(frozenset({"born", "here"}), LazyPattern(  # *Our son was born this morning*; of *was born in Leeds* the place is kept
+    r"^(?:(?i:the|our|my) (?:baby|twins|little one)|(?i:our) (?:(?:little|first|second) )?(?:son|daughter|boy|girl)|"
+    rf"(?i:my) (?:son|daughter)(?= was born$)) "
+    rf"(?:was|were|has been|have been|is|are) (?:finally )?(?:born|here)(?: (?:on (?i:{WEEKDAY})|in (?i:{MONTH})))?$"))
+_LONG_SINCE = LazyPattern(r"\b(?:19|20)\d\d\b|\byears? ago\b|\bwhen i was\b|\bas a (?:child|kid|student)\b", re.I)
 _NO_NAME = r"He|She|It|They|We|You|I|The|This|That|These|Those|An?|Who|What|All|Some\w*|Every\w+|Any\w+|No\w*|Many|Few|Most|If|When|One"
 _DIED_HOW = (  # not *of boredom*, *in the film*; of *died in the city of Turku* the place is kept
     r"(?! in the (?:city|town|village) of )"
@@ -442,6 +457,20 @@ def _given_up(subject: str, p: Predicate) -> Statement | None:
     return Statement(subject, "", m["v"], ended=True) if not left and (m := _GAVE_UP.match(p.words)) else None
 
 
+_STOPPED = LazyPattern(r"(?:the|my|our) (?P<v>[\w' -]+)$")
+
+
+def _over_as_whole(clause: str, subject: str, p: Predicate, speaker: str) -> Statement | None:
+    "A statement of health, or that a time of life is over: *I graduated*, *My knee is fine now*; *I stopped the lisinopril*."
+    if p.ended and _NO_LONGER.search(clause, word_starts(clause)) and (m := _STOPPED.fullmatch(p.words)):
+        return Statement(subject, "", m["v"], ended=True)
+    said = health_statement(subject, p.words, p.negated or p.ended, speaker)
+    if said is None and not p.negated and (relation := relation_over(p.words)):
+        said = Statement(subject, relation, "", True, ended=True)
+    denied = said is not None and said.ended and clause.startswith((f"{subject} never", "I never", "We never"))
+    return None if said is None or denied or (said.ended and _LONG_SINCE.search(clause)) else said
+
+
 def _change(subject: str, p: Predicate) -> Statement | None:
     "A statement that a value was changed, swapped, left or is preferred."
     if p.words.partition(" ")[0].lower() not in _CHANGE_VERBS:
@@ -472,6 +501,10 @@ def _by_another(clause: str, speaker: str, pronouns: bool) -> Statement | None:
     while m := grammar().closer.search(plain, starts):
         plain = plain[:m.start()].strip(" ,.")
     who: str | None = None
+    if m := _LET_GO.search(plain, starts):
+        return Statement(speaker, "employer", m["v"] or "", True, ended=True)
+    if _BORN.search(plain, starts) and not _LONG_SINCE.search(clause):
+        return Statement(speaker, "pregnancy", "", True, ended=True)
     if m := _DIED.search(plain, starts):
         dead = speaker if m["b"] else f"{speaker}'s {m['s'][4:]}" if m["s"][:4].lower() == "the " else named_subject(m["s"], speaker)
         return Statement(dead, DIED, _BOTH_WORDS.sub("both", m["b"].lower()) if m["b"] else "", ended=True) if dead else None
@@ -497,6 +530,8 @@ def _by_another(clause: str, speaker: str, pronouns: bool) -> Statement | None:
     return None
 
 
+_PERSON_NOUN = LazyPattern(  # who has a name; how they are is another thing
+    rf"(?:[\w-]+ )?(?:{_LIVING}|landlord|landlady|doctor|dentist|vet|teacher|therapist|coach|tutor|supervisor|mentor|lawyer)", re.I)
 _DAY_OF = LazyPattern(r"the \d{1,2}(?:st|nd|rd|th) of ", re.I)  # *the 16th of May* is a value, not the 16th of something
 
 
@@ -518,6 +553,8 @@ def _by_grammar(subject: str, p: Predicate) -> Statement | None:
     of = _OF.match(subject)
     m = of or _GENITIVE.match(subject)
     if m and len(m["r"].split()) <= 5 and len(m["s"].split()) <= 8:
+        if g.condition.match(rest) and _PERSON_NOUN.fullmatch(m["r"]):
+            return stated(m["s"], m["r"], rest, False)
         relation, known = relation_of(m["r"], False, rest)
         one = known or (_is_named(m["r"], rest) and not (of is None and g.several.fullmatch(relation)))
         one = one and not (cop[0].startswith("was") and _MEASURED_THEN.search(rest))
@@ -624,14 +661,16 @@ def english_statements(sentence: str,          # one sentence
             p = replace(p, ended=True, negated=False) if _is_over(subject, speaker, p) else p
             if (over := _given_up(subject, p)) and (_NEGATION.match(words) or parts[0].endswith((" never", " not"))):
                 continue  # *I never quit squash*
-            found = over or _habit(subject, p) or _change(subject, p) or _personal(subject, p) or _by_grammar(subject, p)
+            found = (over or _over_as_whole(clause, subject, p, speaker) or _habit(subject, p) or _change(subject, p)
+                     or _personal(subject, p) or _by_grammar(subject, p))
             if found is None or found.value.lower() in _NO_VALUES or _VERB_FIRST.match(found.value):
                 continue
             if (tail := _TAIL.search(found.value)) and tail.start():
                 found = replace(found, value=found.value[:tail.start()].rstrip(" ,"))
             if found.relation == "name":
                 found = replace(found, value=_SPELT.sub("", found.value))  # *My sister's name is spelled Kathryn*
-            if found.relation == "is" and subject == speaker and not (p.negated or p.ended) and _GIVEN_NAME.fullmatch(found.value):
+            if (found.relation == "is" and subject == speaker and not (p.negated or p.ended) and _GIVEN_NAME.fullmatch(found.value)
+                    and not grammar().condition.fullmatch(found.value)):
                 found = replace(found, relation="name", single=True)  # *I'm Hannah*; not *I'm Korean*
             if subject == speaker and found.relation == POSSESSION and _ANOTHERS.match(found.value):
                 continue  # *I sold his boat*
@@ -655,7 +694,8 @@ def _cue_lists() -> tuple[tuple[str, ...], frozenset[str], frozenset[str]]:
     relations = (name for name in language_data("relations") if name.isascii())
     phrases = (*data["copulas"], *data["stative"].split(), *relations, "not", "never", "cannot", "of", "call", "here", "need", "needs",
                *data["held"].split(), *_CHANGE_VERBS)
-    by_another = COUPLE_CUES | _DIED.cues | _LOST.cues | _MOVED.cues | _REPRICED.cues | _OFF.cues | _TAKEN_OFF.cues
+    by_another = frozenset().union(COUPLE_CUES, HEALTH_CUES, *(p.cues for p in (_LET_GO, _BORN, _DIED, _LOST, _MOVED, _REPRICED, _OFF,
+                                                                               _TAKEN_OFF)))
     past = [w.strip() for w in alternatives(_PAST_STATE.pattern[3:-2])]
     whole = [opening for opening in english_openings() if " " in opening]  # their first word is all of a word
     words = frozenset(phrase.split()[0] for phrase in (*phrases, *past, *whole, *_HABITS, *(f"{h}s" for h in _HABITS), *_CORRECT.split()))

@@ -17,7 +17,7 @@ from ..core.text.calendar_words import KOREAN_DAYS_AHEAD, KOREAN_DAYS_PAST, KORE
 from ..core.text.kinship import KIN, KOREAN_TITLES, NEAR, TRANSLATED, korean_names
 from ..core.text.normal_form import LazyPattern
 from ..core.text.number_words import KOREAN_COUNTING, one_of
-from .life_events import TOGETHER_AGAIN, told_alone
+from .life_events import TOGETHER_AGAIN, korean_health, told_alone
 from .statement import DIED, MOVED, POSSESSION, Statement, SyllablePattern, korean_wordings, language_data, normal_value
 from .statement import relation_of
 
@@ -29,7 +29,7 @@ MOMENT = LazyPattern(rf"(?:{_DAY})(?: (?:{_HOUR}|아침|점심|저녁|오전|오
 
 
 _TITLE = f"(?:{'|'.join(KOREAN_TITLES)})님?"
-_LAST_MOMENT = LazyPattern(rf"(?:^| )(?P<m>{MOMENT.pattern})$")
+_LAST_MOMENT = LazyPattern(rf"(?:^| )(?P<m>{MOMENT.pattern}|\d[\d,.]*(?: ?[억만천백])+ ?원)$")
 
 # %% ../../nbs/85_companion/03_korean.ipynb #765f56bf
 @cache
@@ -51,7 +51,8 @@ def particles() -> dict[str, LazyPattern]:
     return {
         "myself": LazyPattern(rf"(?:{'|'.join(sorted(data['self'], key=len, reverse=True))})(?= )"),  # the speaker as the topic
         # a topic that is the speaker's
-        "mine": LazyPattern(rf"(?:(?:나는|난|저는|전) )?(?:{mine}) (?P<r>(?:[^ ]+ ){{0,2}}?[^ ]+?)(?:은|는|이|가|도|을|를) "),
+        "mine": LazyPattern(rf"(?:(?:나는|난|저는|전) )?(?:{mine}) (?P<r>(?:[^ ]+ ){{0,2}}?(?!(?:{data['no_particle']}) )[^ ]+?)"
+                            r"(?:은|는|이|가|도|을|를) "),
         "own": LazyPattern(rf"(?:{mine}) (?P<x>.+)$"),  # a noun with the speaker's possessive before it
         # a topic that is another's: `프랑스의 수도는`
         "owned": LazyPattern(r"(?P<s>(?:[^ ]+ ){0,3}?[^ ]+?)(?<![회강논협합])의 (?P<r>(?:[^ ]+ ){0,2}?[^ ]+?)(?:은|는|이|가|을|를) "),
@@ -123,7 +124,7 @@ _POSTPOSED = LazyPattern(rf"(?P<a>(?:.* )?)(?P<v>[가-힣]*(?:{_PAST}[어다]?�
 
 _CHANGE_TOLD = LazyPattern(  # a change that one is told of is none of somebody's claims: `목요일로 바뀌었대`
     rf"((?:^| )(?:{MOMENT.pattern}|\d[\d,.]* ?만? ?원)(?:으)?로 "
-    r"(?:바뀌었|바꼈|옮겨졌|미뤄졌|연기됐|변경됐|당겨졌|옮겼|미뤘|바꿨|밀렸|늦춰졌|늦췄|지연됐|올랐|내렸))대요?$")
+    r"(?:바뀌었|바꼈|옮겨졌|미뤄졌|연기됐|변경됐|당겨졌|옮겼|미뤘|바꿨|밀렸|늦춰졌|늦췄|지연됐|올랐|내렸)|.*(?:취소|무산)(?:됐|되었))대요?$")
 
 
 _FOUND_OUT = LazyPattern(  # what an examination has found is none of somebody's claims: `검사해 보니 땅콩 알레르기가 아니래`
@@ -260,7 +261,7 @@ _OBJECT_CHANGED = SyllablePattern.compile(r"(?P<r>(?:[^ ]+ ){0,2}?[^ ]+?)(?:을|
     r"로) ?(?:또 |다시 )?(?:바꿨|바꾸|바뀌|바뀐|변경|옮겼|교체|수정|미뤄|미뤘|연기|늦췄|당겼|당겨|조정|올랐|올라|올렸|"
     r"밀렸|인상|내렸|내려|인하)")
 _PREFERS = SyllablePattern.compile(r"(?:(?P<w>.+?)보다(?:는)? )?(?P<v>.+?)(?:을|를|이|가)? ?(?:더 좋|선호)")
-_STOPPED = SyllablePattern.compile(r"(?P<v>.+?)(?:을|를|은|는)? ?(?:끊었|끊었어|끊기로|그만뒀|그만두(?!라|고|려|면|지)|관뒀|"
+_STOPPED = SyllablePattern.compile(r"(?P<v>.+?)(?:을|를|은|는)? ?(?:끊었|끊으셨|끊기로|그만뒀|그만두(?!라|고|려|면|지)|관뒀|"
     r"(?:해지|탈퇴)(?![를는도]? ?[안못] |하지|한 적|할|하려|하고 싶|하면|해야|해도|해 ?줘))")
 _PARTED_ALONE = SyllablePattern.compile(r"(?:[^ ]+(?:에서|에게|한테|께|에) )?(?:팔았|팔아 버렸)|"
                                         r"[^ ]+(?:에게|한테|께) ?(?:줬|주었|물려줬|넘겼|드렸)")
@@ -310,7 +311,8 @@ def copula_value(predicate: str,  # `파란색이야`
     value = m["v"]
     if predicate.startswith("이", len(value)) and particles()["whole"].fullmatch(f"{value}이"):
         return f"{value}이"  # 떡볶이야
-    if predicate.endswith(("야", "예요")) and not predicate.endswith("이야") and value and "가" <= value[-1] <= "힣":
+    bare = predicate[len(value):] == "다" or (predicate.endswith(("야", "예요")) and not predicate.endswith("이야"))
+    if bare and value and "가" <= value[-1] <= "힣":
         return None if _has_coda(value) else value  # after a consonant it would be `이야`
     return value
 
@@ -405,8 +407,10 @@ def _named(t: Topic, speaker: str, value: str, instead: tuple[str, ...]) -> Stat
 
 _HAS = LazyPattern(r"(?P<v>.+?)(?:을|를)? ?(?:타|써|쓴다|탄다|타고 다녀|쓰고 있어)요?")  # 차는 아반떼 타
 _APPOINTMENT = LazyPattern(".* [^ ]*(?:예약|면접|시험|상담|진료|검진)")
-_CANCELLED = SyllablePattern.compile(r"(?P<r>.*?(?:예약|약속|면접|미팅|상담|진료|검진|회식|모임))"  # not a lesson: one of many may be meant
-    r"(?:을|를|은|는|이|가)? ?취소(?:했|됐|되었|함|됨|$)")
+_CANCELLED = SyllablePattern.compile(  # not a lesson: one of many may be meant
+    r"(?P<r>.*?(?:예약|약속|면접|미팅|상담|진료|검진|회식|모임|여행|출장|동창회|결혼식|콘서트|공연|파티|캠핑|소풍|"
+    r"항공편|비행기|휴가|행사|잔치|수술))"
+    r"(?:을|를|은|는|이|가)? ?(?:취소(?:했|됐|되었|함|됨|$)|무산(?:됐|되었)|못 ?가게 ?(?:됐|되었)|안 ?가기로 ?했|없던 ?일이? ?[됐되])")
 
 
 def _event_name(words: str) -> str:
@@ -491,6 +495,9 @@ _SENT_OFF = LazyPattern(  # `두부를 하늘나라로 보냈어`
     rf"(?:(?:{_WHEN_DIED}) )*(?P<x>[^ ]+?)(?:을|를) (?:(?:{_WHEN_DIED}) )*"
     r"(?:(?:하늘나라로|하늘로|무지개 ?다리로|먼저) ?(?:떠나)?(?:보냈|보내 ?줬|보내셨)|안락사(?:를)? ?(?:시켰|시켜|했)|"
     r"떠나보냈)[가-힣]*$")
+_BABY_IS_BORN = LazyPattern(  # `우리 아들 태어났어`; not `딸은 2015년에 태어났어`
+    r"(?:(?:드디어|방금|오늘|어제|어젯밤|오늘 아침|무사히|건강하게) )*(?:우리 )?(?:아기|아들|딸|쌍둥이|첫째|둘째)(?:가|이|들이)? ?"
+    r"(?:(?:드디어|방금|오늘|어제|어젯밤|오늘 아침|무사히|건강하게|지난주에) )*태어났[가-힣]*")
 _LEFT_ME = LazyPattern(r"(?:나를|날|저를|절) (?:찼|차 ?버렸|떠났|버렸|버리고 갔)[가-힣]*$")  # `준호가 날 찼어`
 
 
@@ -580,8 +587,9 @@ def statements_about(sentence: str,           # one sentence of several
         if implied and bare:  # `누나 한국 들어와서 지금 일산 살아`: who lives there is not said
             continue
         bare = implied and bool(p["near_first"].match(clause)) and not _HELD.search(clause)
-        if over := _death_or_parting(t, speaker):
-            out.append(over)
+        over = _death_or_parting(t, speaker) or (None if "거의" in clause else korean_health(t.subject, t.predicate, speaker))
+        if over or _BABY_IS_BORN.fullmatch(clause):
+            out.append(over or Statement(speaker, "pregnancy", "", True, ended=True))
             continue
         if m := _COUNT.match(clause[m.end():] if (m := p["opener"].match(clause)) else clause):
             out.append(Statement(speaker, f"number of {m['x']}", m["n"], True))

@@ -14,7 +14,7 @@ from typing import Any
 
 from .fact_extraction import corrects, denied_statements
 from .korean import kin_subjects
-from .life_events import TOGETHER_AGAIN, over_with_couple
+from .life_events import TOGETHER_AGAIN, over_with_life
 from .memory_facts import HAD, PET, MemoryFacts, by_member, facts_of_answer, is_kept_as_given
 from .memory_facts import may_answer, speaker_of, with_value
 from .reference_resolution import Reference, ReferenceResolver
@@ -325,7 +325,7 @@ class FactKeeper:
         "The current facts that are over with a death, or with a couple."
         me = normal_value(speaker_of(record))
         if fact.relation != DIED:
-            return over_with_couple(self.facts, record.namespace, me, fact)
+            return over_with_life(self.facts, record.namespace, me, fact)
         if (both := self.references.both(record, fact)) is None:
             return _over_with_death(self.facts, record.namespace, me, fact.subject_key)
         self._store_earlier(record, [Reference(fact, earlier=both[1])])
