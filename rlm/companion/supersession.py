@@ -322,7 +322,7 @@ class FactKeeper:
         return rivals
 
     def _gone(self, record: MemoryRecord, fact: Fact) -> list[Fact]:
-        "The current facts that are over with a death, or with a couple."
+        "The current facts that are over with a death or another turn of life."
         me = normal_value(speaker_of(record))
         if fact.relation != DIED:
             return over_with_life(self.facts, record.namespace, me, fact)
