@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['TokenCounter', 'SUMMARY', 'SLEEP_MARK', 'FACTS_SHORTER', 'FACTS_LEAST', 'FENCE', 'NOTE', 'STATES_TOLD', 'LAMBDA',
-           'PROFILE', 'WHOLE', 'COST', 'ASSISTANT', 'REPEATS', 'SHORTEST', 'FLATTEN', 'estimate_tokens',
-           'checked_counter', 'best_sentence', 'summary', 'resolutions', 'ended_statements', 'by_marginal_relevance',
-           'ContextBlock', 'compose', 'without_block']
+           'PROFILE', 'WHOLE', 'COST', 'ASSISTANT', 'ASKS', 'REPEATS', 'ROUNDS', 'SHORTEST', 'FLATTEN',
+           'estimate_tokens', 'checked_counter', 'best_sentence', 'summary', 'resolutions', 'ended_statements',
+           'by_marginal_relevance', 'ContextBlock', 'compose', 'without_block']
 
 # %% ../../nbs/85_companion/10_composer.ipynb #8dffb599
 import html
@@ -23,7 +23,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from .policy import answers_nothing
+from .policy import answers_nothing, only_asks
 from .fact_extraction import text_facts
 from .memory_facts import speaker_of
 from ..core.errors import InvalidInput
@@ -130,12 +130,12 @@ STATES_TOLD = {"candidate": ", unconfirmed", "disputed": ", disputed"}  # what a
 
 
 def _source_label(record: MemoryRecord,  # a memory
-                  time: str = "",        # time of day, where another line has the same date
+                  when: str = "",        # date or time that its line tells; empty: its date
                   id: str = "",          # beginning of its id that names it; empty: the whole id
                   ) -> str:              # for example `a1b2 2026-01-03 Mina, unconfirmed`
     "Return what a line begins with: id, date of what it says, speaker, and that nobody has confirmed it, or that it is disputed."
     who = speaker_of(record)
-    named = " ".join(filter(None, (id or record.id, f"{record.valid_from.date()}", time, clip(who, 30) if who != "user" else "")))
+    named = " ".join(filter(None, (id or record.id, when or f"{record.valid_from.date()}", clip(who, 30) if who != "user" else "")))
     return named + STATES_TOLD.get(trust_of(record.provenance), "")
 
 
@@ -214,7 +214,9 @@ class ContextBlock:
 WHOLE = 0.3  # share of the room that a text longer than a passage may take whole; else its nearest passage is offered first
 COST = 0.5  # exponent of a line's tokens in its worth; 0, .25 and .75 cover as much within 1 %
 ASSISTANT = 0.4  # share of its relevance that an assistant's turn has, where it is not asked what that said: 2 of 101 held an answer
+ASKS = 0.5  # share of its relevance that a turn has which only asks: the reply, as relevant, stands before it
 REPEATS = 400  # tokens of room from which likeness counts: where some five lines fit, the second most relevant is worth more than another
+ROUNDS = 6  # fillings of a block, at most, until each line's date is as short as the line above allows
 SHORTEST = 4  # tokens of words below which a line is not tried: when a block is nearly full, most offers are told no by this
 FLATTEN = 0.25  # exponent of the worths that are compared with likeness, so that a tenth of the relevance is not likeness' alone to order
 
@@ -235,15 +237,15 @@ class _Offer:
         self._unread = not (isinstance(mark, dict) and mark.get("why") == "compress")  # whether the facts are still to be read
         self._more, self._said, self.first = resolutions(record, asked, not self._unread), list[str](), 0
         self._ending = html.escape(f" ({past})", quote=False) if past else ""
-        self.tell_time("")
+        self.tell_date("")
         if len(record.text) > PASSAGE_SIZE and (line := self.line(0)) and line[1] > WHOLE * room and self.line(1):
             self.first = 1
 
-    def tell_time(self, time: str) -> None:
-        "Make the lines anew, with a time of day."
-        label = html.escape(f"[{_source_label(self.record, time, self._id)}] {_subject(self.record)}", quote=False)
+    def tell_date(self, when: str) -> None:
+        "Make the lines anew, with another date or time; empty: its date."
+        label = html.escape(f"[{_source_label(self.record, when, self._id)}] {_subject(self.record)}", quote=False)
         self._start = label  # what stands before the words
-        self.time, self._made = time, list[tuple[str, int]]()
+        self.when, self._made = when, list[tuple[str, int]]()
         self._bare = self._count(self._start + self._ending)  # tokens of a line without words
         self._shortest = self._bare + SHORTEST
 
@@ -281,9 +283,9 @@ class _Offer:
 
 
 def _fill(profile: Sequence[_Offer], answers: Sequence[_Offer], room: int, partly: bool,
-          ) -> tuple[list[str], list[tuple[str, int]], list[str]]:
-    """Return the lines for which there is room, what they stand for, and the ids of the others: the profile, then what is most relevant.
-    If it may not be told partly, no lines where one has no room."""
+          ) -> tuple[list[tuple[str, int]], list[str]]:
+    """Return the ids of those for which there is room, with their resolution, and of the others: the profile, then what is most relevant.
+    If it may not be told partly, none where one has no room."""
     taken, spent = dict[str, tuple[_Offer, int]](), 0
     place = {o.record.id: n for n, o in enumerate([*profile, *sorted(answers, key=lambda o: o.place)])}
     first = [(o, int(PROFILE * room) if n else room) for n, o in enumerate(profile)]
@@ -295,27 +297,35 @@ def _fill(profile: Sequence[_Offer], answers: Sequence[_Offer], room: int, partl
             taken[offer.record.id] = offer, level
             spent += _cost(offer, level)
         elif not partly and limit == room:
-            return [], [], [offer.record.id]
+            return [], [offer.record.id]
     taken = {id: taken[id] for id in sorted(taken, key=place.__getitem__)}
     for id, (offer, level) in taken.items():
         while level and spent + (more := _cost(offer, level - 1) - _cost(offer, level)) <= room:
             level, spent = level - 1, spent + more
         taken[id] = offer, level
-    lines = [made[0] for offer, level in taken.values() if (made := offer.line(level))]
-    return lines, [(id, level) for id, (_, level) in taken.items()], [o.record.id for o in [*profile, *answers] if o.record.id not in taken]
+    return [(id, level) for id, (_, level) in taken.items()], [o.record.id for o in [*profile, *answers] if o.record.id not in taken]
 
 
 def _fill_in_order(profile: Sequence[_Offer], answers: Sequence[_Offer], room: int, partly: bool,
                    ) -> tuple[list[str], list[tuple[str, int]], list[str]]:
-    "Return what `_fill` does, where lines of the same date tell the time of day: else the newest of a day is not known."
+    "Return what `_fill` does, after the lines, each with what `_dates_told` tells of its date; what that saves is room for more of them."
     offers = {o.record.id: o for o in [*profile, *answers]}
-    while True:
-        lines, used, left_out = _fill(profile, answers, room, partly)
-        times = _times_of_day([offers[id].record for id, _ in used])
-        if not (new := {id: time for id, time in times.items() if not offers[id].time}):
-            return lines, used, left_out
-        for id, time in new.items():
-            offers[id].tell_time(time)
+    for _ in range(ROUNDS):
+        used, left_out = _fill(profile, answers, room, partly)
+        told = _dates_told([offers[id].record for id, _ in used])
+        if not (new := {id: when for id, when in told.items() if offers[id].when != when}):
+            break
+        for id, when in new.items():
+            offers[id].tell_date(when)
+    return [made[0] for id, level in used if (made := offers[id].line(level))], used, left_out
+
+
+def _dates_told(records: Sequence[MemoryRecord]) -> dict[str, str]:
+    """What lines in this order tell of their dates, by id; empty: the date alone. Where another line has the same date, the time of day
+    besides: else the newest of a day is not known; and this alone where the line above has the same date."""
+    times, days = _times_of_day(records), [f"{r.valid_from.date()}" for r in records]
+    each = zip(records, days, ["", *days], strict=False)
+    return {r.id: (time if day == above else f"{day} {time}") if (time := times.get(r.id)) else "" for r, day, above in each}
 
 
 def _times_of_day(records: Sequence[MemoryRecord]) -> dict[str, str]:
@@ -358,7 +368,8 @@ def compose(pinned: Sequence[MemoryRecord],          # always present, the most 
     room = budget - count(first) - count(last)
     profile = [_Offer(r, asked, room, count, over.get(r.id, ""), named.get(r.id, "")) for r in pinned]
     share = 1.0 if _OF_ASSISTANT.search(question) else ASSISTANT
-    offers = [(r, relevance * (share if r.role == "assistant" else 1.0)) for r, relevance in found if r.id not in always]
+    offers = [(r, relevance * (share if r.role == "assistant" else ASKS if only_asks(r.text) else 1.0))
+              for r, relevance in found if r.id not in always]
     offers.sort(key=lambda o: -o[1])
     newer = {id: what[7:] for id, what in (past or {}).items() if what.startswith("later: ") and what[7:] in {r.id for r, _ in offers}}
     answers = _newer_first(_by_worth([(_Offer(r, asked, room, count, over.get(r.id, ""), named.get(r.id, ""), n, newer.get(r.id, "")), w)

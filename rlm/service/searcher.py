@@ -430,10 +430,13 @@ def _recalled_hits(found: Sequence[RecalledMemory],      # recalled memories
                    layer: str,                           # layer that answered
                    past: Mapping[str, str],              # id → what is no longer true of the memory
                    ) -> tuple[Hit, ...]:
-    "Return recalled memories as hits, those of equal score by id."
+    "Return recalled memories as hits, those of equal score by id, and of equal text as one, as a search does."
     there = sorted((r for r in found if r.seq in records), key=lambda r: (-round(r.score / SCORE_EPSILON), records[r.seq].id))
-    return tuple(Hit(n, r.score, records[r.seq], _part_shares(r.parts), layer, recalled=r.as_dict, past=past.get(records[r.seq].id, ""))
-                 for n, r in enumerate(there, start=1))
+    hits = merge_duplicates([ExplainedHit(records[r.seq], r.score, _part_shares(r.parts), past=past.get(records[r.seq].id, ""))
+                             for r in there])
+    own = {r.seq: r.as_dict for r in there}
+    return tuple(Hit(n, h.score, h.record, h.shares, layer, recalled=own[h.record.seq], past=h.past, duplicates=h.duplicates)
+                 for n, h in enumerate(hits, start=1))
 
 
 def _part_shares(parts: Mapping[str, float],  # part of a score → what it added

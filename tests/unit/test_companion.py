@@ -499,7 +499,11 @@ def test_lines_of_one_date_tell_the_time_of_day_and_others_do_not(memory: Memory
         memory.write(text)
         clock.advance(days=later.days, seconds=later.seconds)
     lines = memory.companion.context("boat meeting").text.splitlines()
-    told = {line.split("] ")[1]: line.split(" ", 1)[1].split("]")[0] for line in lines if line.startswith("[")}
+    told, day = dict[str, str](), ""
+    for line in (line for line in lines if line.startswith("[")):
+        when, words = line.split(" ", 1)[1].split("] ")
+        assert when[:10] != day  # the line above tells it
+        told[words], day = (when, when[:10]) if when.startswith("2026") else (f"{day} {when}", day)
     assert told == {"The boat meeting has soup.": "2026-01-01 00:00", "The boat meeting has bread, says Tom.": "2026-01-01 03:00",
                     "The boat meeting has biscuits.": "2026-01-02", "The boat meeting has cake.": "2026-01-03 03:00:00",
                     "The boat meeting has tea.": "2026-01-03 03:00:05"}

@@ -34,6 +34,12 @@ def test_equal_texts_are_one_hit_and_leave_their_places_to_others(memory: Memory
     assert "duplicates" not in hits[-1].as_dict() or k == 1
 
 
+def test_equal_texts_are_one_hit_of_recall(memory: Memory) -> None:
+    first, rent, second = told(memory, TEA, RENT, TEA)
+    found = memory.intelligent_search("What does Mina drink? green tea")
+    assert [(h.id, h.duplicates) for h in found["results"]] == [(second, (first,)), (rent, ())] and found["result_count"] == 2
+
+
 def test_the_best_hits_beside_many_equal_texts_are_found(memory: Memory) -> None:
     told(memory, *[TEA] * 40)
     (other,) = told(memory, RENT)

@@ -17,15 +17,16 @@ from rlm.store.sqlite.facts import Rejection
 @click.argument("query")
 @click.option("--tokens", type=int, default=1024, show_default=True, help="What the block may cost, all of it.")
 @click.option("-k", type=int, help="How many memories compete for room, at most; 20 unless said, of a large budget one for 20 tokens.")
+@click.option("--least", type=click.FloatRange(0, 1), default=0.0, help="Relevance that a memory must have, where it is known.")
 @click.option("--fact", "facts", multiple=True, help="What is known, as name=value, for the rules; may be repeated.")
 @with_memory()
-def context_command(memory: Memory, query: str, tokens: int, k: int | None, facts: tuple[str, ...], as_json: bool) -> None:
+def context_command(memory: Memory, query: str, tokens: int, k: int | None, least: float, facts: tuple[str, ...], as_json: bool) -> None:
     "Print a block for a prompt about QUERY: what is pinned, then what answers it. Rules that apply come first, the budget is kept."
     known: dict[str, object] = {}
     if facts:
         from rlm.service.cli.rules import read_fact  # here, as it loads the language of rules
         known = dict(map(read_fact, facts))
-    block = memory.companion.context(query, tokens, k, door="cli", facts=known)
+    block = memory.companion.context(query, tokens, k, door="cli", least=least, facts=known)
     if as_json:
         print_json({"text": block.text, "tokens": block.tokens, "budget": block.budget, "used": [id for id, _ in block.used],
                     "left_out": list(block.left_out), "rules": list(block.rules)})
