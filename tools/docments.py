@@ -1,5 +1,8 @@
 """The comment beside each parameter, for smalldocs. fastcore, which reads them, passes over `**fields` and parameters
-before a `/`, and takes the comment of `**fields` for one on what is returned; here every parameter has its own."""
+before a `/`, and takes the comment of `**fields` for one on what is returned; here every parameter has its own. A parameter
+without a comment is described where its words stand once: in its type, `Annotated[…, Field(description=…)]` or `Annotated[…, Doc(…)]`,
+by the first line of a class of ours that is its type, or, of a class in `MODELS`, beside the parameter of that name in a model's method
+of the same name."""
 import ast
 import dataclasses
 import inspect
@@ -7,9 +10,10 @@ import io
 import sys
 import textwrap
 import tokenize
+from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any
+from typing import Any, get_type_hints
 
 import fastcore.docments as fastcore
 from smalldocs import api
@@ -31,6 +35,39 @@ def parameter_comments(function: Any,      # a function or method with source
     return {name: said[line] for name, line in lines.items() if line in said}
 
 
+MODELS = {  # class → classes of whose methods its own have the names, and take what those take
+    "rlm.service.remote:RemoteMemory": ("rlm.service.memory:Memory", "rlm.service.companion:Companion")}
+
+
+def type_words(hint: Any,  # type of a parameter
+               ) -> str:   # empty: it says nothing
+    "What a type says of its parameter: its description, or of a class of ours the first line of its docstring."
+    said = [getattr(m, "description", "") or getattr(m, "documentation", "") for m in getattr(hint, "__metadata__", ())]
+    if inspect.isclass(hint) and hint.__module__.startswith("rlm."):
+        said.append((inspect.getdoc(hint) or "").partition("\n")[0])
+    return next(filter(None, said), "")
+
+
+def described_types(function: Any,      # a function or method
+                    ) -> dict[str, str]:  # parameter → description in its type
+    "What types say of parameters; nothing where a type is imported for checks alone."
+    try:
+        hints = get_type_hints(function, include_extras=True)
+    except NameError:
+        return {}
+    return {name: said for name, hint in hints.items() if name != "return" and (said := type_words(hint))}
+
+
+def model_comments(function: Any,      # a function or method
+                   ) -> dict[str, str]:  # parameter → comment
+    "The comments in the first model of a method's class, by `MODELS`, that has a method of its name; none where there is no model."
+    owner, _, name = function.__qualname__.rpartition(".")
+    for module, _, model in (place.partition(":") for place in MODELS.get(f"{function.__module__}:{owner}", ())):
+        if inspect.isfunction(found := getattr(getattr(import_module(module), model), name, None)):
+            return parameter_comments(found)
+    return {}
+
+
 def docments(symbol: Any,           # a function, method or class
              full: bool = True,     # types and defaults too
              ) -> dict[str, Any]:   # parameter → what fastcore knows of it, with the right comment
@@ -38,7 +75,7 @@ def docments(symbol: Any,           # a function, method or class
     found: dict[str, Any] = fastcore.docments(symbol, full=full)
     function = symbol.__init__ if inspect.isclass(symbol) and not dataclasses.is_dataclass(symbol) else symbol
     if inspect.isfunction(function):
-        said = parameter_comments(function)
+        said = described_types(function) | model_comments(function) | parameter_comments(function)
         for name, entry in found.items():
             entry.docment = said.get(name) or (None if name == "return" else entry.docment)
     return found

@@ -53,9 +53,7 @@ def unreadable(turn: Mapping[str, Any],  # one message: text, role
     return (clip(text, 40), f"longer than {MOST_READ:,} characters") if len(text) > MOST_READ else None
 
 
-def _thoughts(text: str,                  # one message
-              languages: Sequence[str],   # languages in whose patterns it is read
-              ) -> list[str]:
+def _thoughts(text: str, languages: Sequence[str]) -> list[str]:
     "Return the sentences of a message; one that begins with *she* or *it*, or is of whom the one before is, stands with that."
     out = list[str]()
     for sentence in split_sentences(text):

@@ -114,8 +114,7 @@ def _look_up(memory: Memory, words: str) -> MemoryRecord | None:
             return None
 
 
-def _model_in_use(memory: Memory,  # a store that was searched
-                  ) -> str | None:
+def _model_in_use(memory: Memory) -> str | None:
     "Return the name of the model by which searches go, beside words; None: there is none, or the store has no vectors."
     return memory.ctx.embeddings.loaded_model or None if memory.ctx.search.index.semantic.stamp else None
 
@@ -129,9 +128,7 @@ def _why(memory: Memory, query: str, id: str, hits: SearchResults) -> str:
     return f"below the first {DEPTH}" if explained.parts else "neither words nor meaning" if _model_in_use(memory) else "no word in common"
 
 
-def _ask_expected(memory: Memory,          # store to ask
-                  question: ExpectedAnswer,  # question with what should be found
-                  ) -> AskedQuestion:
+def _ask_expected(memory: Memory, question: ExpectedAnswer) -> AskedQuestion:
     "Search for one question, and return where each expected memory was found."
     hits = memory.search(question.query, DEPTH)
     places = {hit.id: hit.rank for hit in hits}

@@ -297,18 +297,14 @@ class FederationFolder:
         self._write("state.json", state)
 
 
-def running_node(folder: FederationFolder,  # the peer's files
-                 companion: Companion,      # companion of the same namespace
-                 ) -> GossipNode:
+def running_node(folder: FederationFolder, companion: Companion) -> GossipNode:
     "Return the peer's node as it was when it last saved. Raises `NotFound` where there is no federation."
     found = folder.decided()
     return GossipNode(folder.key(), found["name"], companion, folder.peers(), folder.config(), folder.state(),
                       folder.save, found["allowed_rules"], companion.ctx.clock)
 
 
-def status_of(folder: FederationFolder,  # the peer's files
-              companion: Companion,      # companion of the same namespace
-              ) -> dict[str, Any]:
+def status_of(folder: FederationFolder, companion: Companion) -> dict[str, Any]:
     "Return the status of a peer and of its peers, for people and for JSON."
     node = running_node(folder, companion)
     peers = [{"key": k, "url": p.url, "updates": len(p.values), "sequence": p.sequence, "reputation": node.reputation.of(k)}

@@ -61,12 +61,7 @@ def read_options(words: Sequence[str] | None = None,  # arguments; None: those o
     return parser.parse_args(words)
 
 
-def request_bytes(method: str,             # method of HTTP
-                  path: str,               # path on the server
-                  host: str,               # value of the header Host
-                  body: Mapping[str, Any],  # JSON to send
-                  headers: Mapping[str, str],  # further headers
-                  ) -> bytes:
+def _request_bytes(method: str, path: str, host: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> bytes:
     "Return a request of HTTP/1.0: the answer is whole when the connection closes."
     sent = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
     lines = [f"{method} {path} HTTP/1.0", f"Host: {host}", "Content-Type: application/json", f"Content-Length: {len(sent)}",
@@ -130,7 +125,7 @@ class HookServer:
                 link = ssl.create_default_context().wrap_socket(link, server_hostname=self.place[0])
             parts = bytearray()
             try:
-                link.sendall(request_bytes("POST", path, self.host, body, self.headers))
+                link.sendall(_request_bytes("POST", path, self.host, body, self.headers))
                 while len(parts) <= ANSWER_BYTES and (left := until - time.monotonic()) > 0:
                     link.settimeout(left)
                     if not (part := link.recv(65_536)):
@@ -141,8 +136,7 @@ class HookServer:
         raise HookFailure(f"the server gave no whole answer of at most {ANSWER_BYTES:,} bytes within {ANSWER_S:g} s")
 
 
-def session_parts(log: str,  # path of the log; the parts are kept beside it
-                  ) -> dict[str, int]:
+def _session_parts(log: str) -> dict[str, int]:
     "Return how often each known session has been compacted."
     try:
         with open(f"{log}.sessions", encoding="utf-8") as file:
@@ -152,11 +146,9 @@ def session_parts(log: str,  # path of the log; the parts are kept beside it
     return {str(k): v for k, v in found.items() if isinstance(v, int)} if isinstance(found, dict) else {}
 
 
-def count_part(log: str,      # path of the log
-               session: str,  # id of a session
-               ) -> None:
+def _count_part(log: str, session: str) -> None:
     "Note that a session is compacted: its next turns are stored under another name."
-    parts = session_parts(log)
+    parts = _session_parts(log)
     parts[session] = parts.pop(session, 1) + 1
     temporary = f"{log}.sessions.{os.getpid()}"
     with open(temporary, "w", encoding="utf-8") as file:
@@ -170,12 +162,10 @@ def session_id(event: Mapping[str, Any],  # event that Claude Code sent
     return re.sub(r"[^\w-]", "", str(event.get("session_id", "")))[:64] or "unknown"
 
 
-def session_name(log: str,  # path of the log
-                 event: Mapping[str, Any],  # event that Claude Code sent
-                 ) -> str:
+def _session_name(log: str, event: Mapping[str, Any]) -> str:
     "Return the name under which the turns of a session are stored; it changes when the session is compacted."
     id = session_id(event)
-    part = session_parts(log).get(id, 1)
+    part = _session_parts(log).get(id, 1)
     return f"claude-code-{id}" + (f"-{part}" if part > 1 else "")
 
 
@@ -203,8 +193,7 @@ def last_answer(event: Mapping[str, Any],  # event `Stop`
     return ""
 
 
-def turn_of(event: Mapping[str, Any],  # event that Claude Code sent
-            ) -> dict[str, Any] | None:
+def _turn_of(event: Mapping[str, Any]) -> dict[str, Any] | None:
     "Return the turn that an event tells of; None: it tells of none that is worth keeping."
     kind = event.get("hook_event_name")
     said = event.get("prompt") if kind == "UserPromptSubmit" else last_answer(event) if kind == "Stop" else None
@@ -217,8 +206,7 @@ def turn_of(event: Mapping[str, Any],  # event that Claude Code sent
     return {"text": text, "role": "user" if kind == "UserPromptSubmit" else "assistant"}
 
 
-def question_of(event: Mapping[str, Any],  # event that Claude Code sent
-                ) -> str:
+def _question_of(event: Mapping[str, Any]) -> str:
     "Return what the context of an event is about; empty: it needs none."
     kind = event.get("hook_event_name")
     if kind == "SessionStart":
@@ -227,10 +215,7 @@ def question_of(event: Mapping[str, Any],  # event that Claude Code sent
     return prompt[:MOST_ASKED] if kind == "UserPromptSubmit" and isinstance(prompt, str) and not COMMAND.match(prompt) else ""
 
 
-def store_turn(server: HookServer,    # `rlm serve`
-               session: str,          # conversation that an answer belongs to
-               turn: dict[str, Any],  # text and role
-               ) -> bool:
+def _store_turn(server: HookServer, session: str, turn: dict[str, Any]) -> bool:
     "Send a turn to be stored, and return whether it was kept: a prompt if it states something, an answer if nothing of it was rejected."
     if turn["role"] == "user":
         return bool(server.ask("/v1/observe", {"text": turn["text"]})["kept"])
@@ -241,10 +226,10 @@ def handle(event: Mapping[str, Any],    # event that Claude Code sent
            given: argparse.Namespace,   # options
            ) -> tuple[str, dict[str, Any]]:
     "Do what an event asks for; return the block for the context, and what the log tells. Raises `HookFailure` and others."
-    question, turn = question_of(event).strip(), None if given.no_capture else turn_of(event)
-    name, told = session_name(given.log, event), dict[str, Any]()
+    question, turn = _question_of(event).strip(), None if given.no_capture else _turn_of(event)
+    name, told = _session_name(given.log, event), dict[str, Any]()
     if event.get("hook_event_name") == "PreCompact":
-        count_part(given.log, session_id(event))
+        _count_part(given.log, session_id(event))
     apart = name if event.get("hook_event_name") == "UserPromptSubmit" else None
     block, stored = "", False
     if not question and turn is None:
@@ -256,7 +241,7 @@ def handle(event: Mapping[str, Any],    # event that Claude Code sent
             found = server.ask("/v1/context", asked)
             block, told = str(found["context"]), {"memories": len(found["memories"]), "tokens": found["tokens"]}
         if turn is not None:
-            stored = store_turn(server, name, turn)
+            stored = _store_turn(server, name, turn)
         told["by"] = "server"
     except ServerAway:
         from rlm.service import hook_alone

@@ -14,9 +14,7 @@ POOL = 8  # hits that compete for room in a block: by words alone, the later one
 FEW = 3  # memories that are looked up by a fact that the question names, at most
 
 
-def open_for_reading(path: str,       # a file, or the address of a PostgreSQL database
-                     namespace: str,  # the partition that is read
-                     ) -> "Database":
+def _open_for_reading(path: str, namespace: str) -> "Database":
     "Return the store's database, opened by the module that it needs and no other: a person waits for the imports. Raises `StoreError`."
     from rlm.core.files import server_url
     if server_url(path) is None:
@@ -51,7 +49,7 @@ def word_context(given: argparse.Namespace,  # options of the hook
     from rlm.store.sqlite.facts import FactTable, RejectionTable
     from rlm.store.sqlite.fulltext import FullTextIndex
     from rlm.store.sqlite.memories import MemoryTable
-    now, db = SystemClock().now(), open_for_reading(path, namespace)
+    now, db = SystemClock().now(), _open_for_reading(path, namespace)
     try:
         memories, facts, rejections = MemoryTable(db), FactTable(db), RejectionTable(db)
         pinned = [r for r in memories.pinned(namespace, now) if r.provenance.get("trust") != "low"]
@@ -99,7 +97,7 @@ def write_later(given: argparse.Namespace,  # options of the hook
     child.returncode = 0  # it outlives this process, which does not wait for it
 
 
-def write_turn() -> int:
+def _write_turn() -> int:
     "Store the turn that standard input tells; returns 0, whatever happens."
     from rlm.service.hook import note, read_options, reason_of
     if hasattr(os, "nice"):
@@ -122,4 +120,4 @@ def write_turn() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(write_turn())
+    sys.exit(_write_turn())

@@ -86,9 +86,7 @@ def _turn_of(id: str,                  # the message's own id
     return {"id": id, "role": str(role), "text": text, **when, **({"extra": {"attachments": names}} if names else {})}
 
 
-def _readable_parts(parts: Iterable[tuple[str, Any]],  # place of each part, and the part
-                    read: Callable[[Any, str], Foreign],  # reads a part, given where it stands
-                    ) -> Iterator[Foreign]:
+def _readable_parts(parts: Iterable[tuple[str, Any]], read: Callable[[Any, str], Foreign]) -> Iterator[Foreign]:
     "Read each part; one that can't be read is named, and the others are read. Raises what the first raised where none can be."
     first: Exception | None = None
     readable = False
@@ -106,10 +104,14 @@ def _readable_parts(parts: Iterable[tuple[str, Any]],  # place of each part, and
         raise first
 
 
-def _told(error: InvalidInput,  # error of a part
-          ) -> str:
+def _told(error: InvalidInput) -> str:
     "Return what an error says, with its remedy, without the list of what is known."
     return f"{error.message} {error.hint.partition('Known: ')[0]}".rstrip()
+
+
+def _memory_of(id: str, text: str, at: object, **more: Any) -> ForeignMemory:
+    "Return a memory with its words, when it was said or changed, in any form, and other fields."
+    return ForeignMemory(id, {"text": text, **more} | ({"valid_from": when} if (when := as_time(at)) else {}))
 
 # %% ../../nbs/90_service/10_importers.ipynb #82285dd6
 _NOT_SAID = frozenset({"user_editable_context", "model_editable_context", "thoughts", "reasoning_recap", "system_error"})
@@ -151,8 +153,7 @@ def _chatgpt_turn(node: Mapping[str, Any], conversation: Mapping[str, Any]) -> d
     return _turn_of(str(message.get("id")), role, text, message.get("create_time") or conversation.get("create_time"), names)
 
 # %% ../../nbs/90_service/10_importers.ipynb #9a6c7f1f
-def _claude_conversation(given: Mapping[str, Any],  # one conversation of the file
-                         ) -> ForeignConversation:
+def _claude_conversation(given: Mapping[str, Any]) -> ForeignConversation:
     "Read a conversation of Claude's export."
     turns, messages = list[Mapping[str, Any]](), given.get("chat_messages") or []
     for message in messages:
@@ -193,8 +194,7 @@ def html_text(html: str,  # a piece of HTML
 _PROMPTED = re.compile(r"^(?:Prompted|Asked|Said|입력한 프롬프트:?|프롬프트:?)\s+")
 
 
-def _gemini_conversations(given: Sequence[Mapping[str, Any]],  # the activities of the file, newest first
-                          ) -> Iterator[ForeignConversation]:
+def _gemini_conversations(given: Sequence[Mapping[str, Any]]) -> Iterator[ForeignConversation]:
     "Read Gemini's activities (Takeout, `MyActivity.json`); it tells of no conversations, so those of a day are one."
     days = dict[str, list[Mapping[str, Any]]]()
     for entry in sorted(given, key=lambda e: str(e.get("time"))):
@@ -234,33 +234,28 @@ def mem0_memory(m: Mapping[str, Any],  # one memory of the result of `get_all`
                 ) -> ForeignMemory:
     "Read a memory of mem0."
     kept = {name: m[name] for name in ("user_id", "agent_id", "run_id", "metadata") if m.get(name)}
-    tags, when = [str(c) for c in m.get("categories") or ()], as_time(m.get("updated_at") or m.get("created_at"))
-    fields: dict[str, Any] = {"text": str(m.get("memory") or m.get("text") or ""), "tags": tags, "extra": kept}
-    return ForeignMemory(str(m.get("id") or digest(fields["text"])), fields | ({"valid_from": when} if when else {}))
+    tags, text = [str(c) for c in m.get("categories") or ()], str(m.get("memory") or m.get("text") or "")
+    return _memory_of(str(m.get("id") or digest(text)), text, m.get("updated_at") or m.get("created_at"), tags=tags, extra=kept)
 
 
-def _langmem_memory(item: Mapping[str, Any],  # an item of a LangGraph store: namespace, key, value, created_at
-                    ) -> ForeignMemory:
+def _langmem_memory(item: Mapping[str, Any]) -> ForeignMemory:
     "Read a memory of LangMem, or another item of a LangGraph store."
     value = item.get("value") or {}
     inner = value.get("content", value) if isinstance(value, Mapping) else value
     text = inner if isinstance(inner, str) else inner.get("content") if isinstance(inner, Mapping) else None
     text = text if isinstance(text, str) else json.dumps(inner, ensure_ascii=False)
-    namespace, when = [str(n) for n in item.get("namespace") or ()], as_time(item.get("updated_at") or item.get("created_at"))
-    fields: dict[str, Any] = {"text": text, "extra": {"namespace": namespace, "key": str(item.get("key"))}}
-    return ForeignMemory(digest(*namespace, str(item.get("key"))), fields | ({"valid_from": when} if when else {}))
+    namespace, key = [str(n) for n in item.get("namespace") or ()], str(item.get("key"))
+    return _memory_of(digest(*namespace, key), text, item.get("updated_at") or item.get("created_at"),
+                      extra={"namespace": namespace, "key": key})
 
 
-def _greeum_memory(block: Mapping[str, Any],  # a block of schema 3: block_id, created_ts, content with text and meta, links
-                   ) -> ForeignMemory:
+def _greeum_memory(block: Mapping[str, Any]) -> ForeignMemory:
     "Read a block of Greeum 2.1; its vector is another model's and is made anew, its links are kept in `extra`."
     content, name = block["content"], str(block["block_id"])
     meta, near = content.get("meta") or {}, (block.get("links") or {}).get("neighbors") or ()
     kept = {"meta": {k: v for k, v in meta.items() if k != "tags"}, "neighbors": [{"id": str(n["id"]), "w": n["w"]} for n in near]}
-    fields: dict[str, Any] = {"text": str(content["text"]), "tags": [str(t) for t in meta.get("tags") or ()],
-                              "extra": {"block_id": name, **{k: v for k, v in kept.items() if v}}}
-    when = as_time(block.get("created_ts"))
-    return ForeignMemory(name, fields | ({"valid_from": when} if when else {}))
+    return _memory_of(name, str(content["text"]), block.get("created_ts"), tags=[str(t) for t in meta.get("tags") or ()],
+                      extra={"block_id": name, **{k: v for k, v in kept.items() if v}})
 
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {  # field of a memory → what notes and tables call it
@@ -370,16 +365,13 @@ def table_rows(text: str,  # a table with a line of names first; commas, semicol
     yield from _readable_parts(placed, memory_of)
 
 
-def _own_names(given: Mapping[str, Any],  # a memory as another program writes it
-               ) -> dict[str, Any]:       # the same by the names of our fields; a name that is none of `COLUMNS` stays
+def _own_names(given: Mapping[str, Any]) -> dict[str, Any]:
     ours = {theirs: field for field, names in COLUMNS.items() for theirs in names} | {"metadata": "extra"}
     named = {name if name in READERS or (own := ours.get(name, name)) in given else own: value for name, value in given.items()}
     return named | ({"valid_from": as_time(named["valid_from"]) or named["valid_from"]} if "valid_from" in named else {})
 
 
-def _json_line(line: str,   # an object with a memory's fields, or a conversation's messages
-               place: str,  # place in the export, such as `facts.jsonl, line 3`
-               ) -> Foreign:
+def _json_line(line: str, place: str) -> Foreign:
     try:
         given = json.loads(line)
     except ValueError as e:
@@ -418,6 +410,11 @@ def _each(what: str, one: str, read: Callable[[Mapping[str, Any]], Foreign]) -> 
     return parts
 
 
+def _jsonl(data: bytes, name: str, _: bool) -> Iterator[Foreign]:
+    lines = data.decode("utf-8-sig", "replace").split("\n")
+    return _readable_parts(((f"{name}, line {n}", line) for n, line in enumerate(lines, 1) if line.strip()), _json_line)
+
+
 def _greeum(data: bytes, name: str, _: bool) -> Iterator[Foreign]:
     if name.endswith(".jsonl"):
         lines = [(f"{name}, line {n}", line) for n, line in enumerate(data.splitlines(), 1) if line.strip()]
@@ -425,11 +422,6 @@ def _greeum(data: bytes, name: str, _: bool) -> Iterator[Foreign]:
     single = isinstance(found := _json(data, name), dict) and "block_id" in found
     blocks = [found] if single else _listed(found, name, "blocks")
     return _readable_parts(((f"{name}, block {n}", block) for n, block in enumerate(blocks, 1)), lambda block, _: _greeum_memory(block))
-
-
-def _jsonl(data: bytes, name: str, _: bool) -> Iterator[Foreign]:
-    lines = data.decode("utf-8-sig", "replace").split("\n")
-    return _readable_parts(((f"{name}, line {n}", line) for n, line in enumerate(lines, 1) if line.strip()), _json_line)
 
 
 def _kakaotalk(data: bytes, name: str, alone: bool) -> Iterator[Foreign]:

@@ -30,8 +30,7 @@ def content_hash(text: str,  # words of a memory
     return f"sha256:{sha256(plain.encode()).hexdigest()}"
 
 
-def current_blocks(memory: Memory,  # an open store
-                   ) -> Iterator[list[MemoryRecord]]:
+def _current_blocks(memory: Memory) -> Iterator[list[MemoryRecord]]:
     "Yield what was said or is known in a namespace, in the order in which it was stored, `CHUNK` memories at a time."
     storage, namespace = memory.backend, memory.ctx.namespace
     seqs = storage.memories.seqs(namespace)
@@ -40,16 +39,13 @@ def current_blocks(memory: Memory,  # an open store
         yield [found[seq] for seq in sorted(found) if found[seq].kind == "block"]
 
 
-def platform_of(record: MemoryRecord,  # one memory
-                ) -> str:
+def _platform_of(record: MemoryRecord) -> str:
     "Return the program that a memory came from, as an identifier of Portable AI Memory."
     name = re.sub(r"[^a-z0-9_-]+", "-", str(record.provenance.get("source", "rlm")).lower()).strip("-")[:32]
     return name if len(name) > 1 else "rlm"
 
 
-def pam_memory(record: MemoryRecord,            # one memory
-               links: list[dict[str, Any]],     # its links to others: target, relation, weight
-               ) -> dict[str, Any]:
+def _pam_memory(record: MemoryRecord, links: list[dict[str, Any]]) -> dict[str, Any]:
     "Return a memory as Portable AI Memory has it; what that format has no place for stands in `metadata.rlm`."
     kind = record.category if record.category in PAM_TYPES else "context" if record.session else "custom"
     own = {name: value for name in OWN if (value := getattr(record, name)) not in (None, "", (), {})}
@@ -64,12 +60,10 @@ def pam_memory(record: MemoryRecord,            # one memory
     return {"id": record.id, "type": kind, "custom_type": (record.category or "memory") if kind == "custom" else None,
             "status": "archived" if record.status == "archived" else "active", "content": record.text,
             "content_hash": content_hash(record.text), "summary": record.summary, "tags": tags, "temporal": when,
-            "provenance": {"platform": platform_of(record), **said}, "metadata": {"rlm": own}}
+            "provenance": {"platform": _platform_of(record), **said}, "metadata": {"rlm": own}}
 
 
-def links_of(memory: Memory,                # an open store
-             records: list[MemoryRecord],   # memories of it
-             ) -> dict[str, list[dict[str, Any]]]:
+def _links_of(memory: Memory, records: list[MemoryRecord]) -> dict[str, list[dict[str, Any]]]:
     "Return the links that people and programs have made, by the memory they start from; those of the graph are made again from the words."
     found, here = dict[str, list[dict[str, Any]]](), {r.id for r in records}
     for edge in memory.backend.edges(sorted(here), memory.ctx.namespace):
@@ -78,8 +72,7 @@ def links_of(memory: Memory,                # an open store
     return found
 
 
-def pam_lines(memory: Memory,  # an open store
-              ) -> Generator[str, None, None]:
+def pam_lines(memory: Memory) -> Generator[str, None, None]:
     "Yield a namespace as one document of Portable AI Memory 1.0, a memory a line, all of one moment."
     from rlm import __version__
     now, ids, relations, talks, mark = to_iso(memory.clock.now()), set[str](), list[dict[str, Any]](), dict[str, dict[str, Any]](), ""
@@ -87,16 +80,16 @@ def pam_lines(memory: Memory,  # an open store
             "owner": {"id": memory.ctx.namespace}, "export_type": "full"}
     with memory.backend.snapshot():
         yield dump_json(head)[:-1] + ', "memories": ['
-        for records in current_blocks(memory):
-            links = links_of(memory, records)
+        for records in _current_blocks(memory):
+            links = _links_of(memory, records)
             for record in records:
-                one = pam_memory(record, links.get(record.id, []))
+                one = _pam_memory(record, links.get(record.id, []))
                 ids.add(record.id)
                 relations += [{"id": f"{record.id}-{n}", "from": record.id, "to": link["target"],
                                "type": link["relation"] if link["relation"] in PAM_RELATIONS else "related_to",  # the nearest to its own
                                "confidence": link["weight"], "created_at": now} for n, link in enumerate(links.get(record.id, []))]
                 if record.session is not None:
-                    talk = talks.setdefault(record.session, {"id": record.session, "platform": platform_of(record), "message_count": 0,
+                    talk = talks.setdefault(record.session, {"id": record.session, "platform": _platform_of(record), "message_count": 0,
                                                              "temporal": {"created_at": to_iso(record.valid_from)}})
                     talk["message_count"] += 1
                 yield mark + dump_json(one)
@@ -105,9 +98,7 @@ def pam_lines(memory: Memory,  # an open store
     yield f'], "relations": {dump_json(between)}, "conversations_index": {dump_json(list(talks.values()))}}}'
 
 
-def pam_fields(given: Mapping[str, Any],       # one memory of a document
-               later: Mapping[str, Mapping[str, Any]],  # memories of the document by id, for what was superseded
-               ) -> dict[str, Any]:
+def _pam_fields(given: Mapping[str, Any], later: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     "Return the fields of a memory that is read from Portable AI Memory; of its trust nothing is taken over."
     own = given.get("metadata", {}).get("rlm") or {}
     when, kind = given["temporal"], given.get("custom_type") or given["type"]
@@ -144,12 +135,10 @@ def read_pam(document: Mapping[str, Any],  # a document of Portable AI Memory
     for id, one in by_id.items():
         if one.get("status") != "retracted":
             links = (one.get("metadata", {}).get("rlm") or {}).get("links", []) if ours else related.get(id, [])
-            yield names[id], pam_fields(one, by_id), links
+            yield names[id], _pam_fields(one, by_id), links
 
 
-def said_on(record: MemoryRecord,  # one memory
-            where: tzinfo,         # zone whose days are told
-            ) -> str:
+def _said_on(record: MemoryRecord, where: tzinfo) -> str:
     "Return a memory as an item of a Markdown list: who, when, what, and what is beside it."
     who, when = record.speaker or record.role, f"{in_zone(record.valid_from, where):%Y-%m-%d}"
     until = f" until {in_zone(record.valid_to, where):%Y-%m-%d}" if record.valid_to is not None else ""
@@ -158,8 +147,7 @@ def said_on(record: MemoryRecord,  # one memory
     return f"- {f'**{who}:** ' if who else ''}{words}  \n  *{when}{until}{tags}*"
 
 
-def markdown_lines(memory: Memory,  # an open store
-                   ) -> Generator[str, None, None]:
+def markdown_lines(memory: Memory) -> Generator[str, None, None]:
     "Yield a namespace as Markdown for people: what is pinned, what is known by month, conversations turn by turn."
     heading, where = "", memory.ctx.where
 
@@ -170,9 +158,9 @@ def markdown_lines(memory: Memory,  # an open store
     with memory.backend.snapshot():
         yield f"# What is remembered in {memory.ctx.namespace}\n\nWritten {in_zone(memory.clock.now(), where):%Y-%m-%d}."
         for title in ("Pinned", "Known", "Said"):
-            for records in current_blocks(memory):
+            for records in _current_blocks(memory):
                 for record in (r for r in records if title == ("Pinned" if r.pinned else "Known" if r.session is None else "Said")):
                     if (below := heading_of(title, record)) != heading:
                         heading = below
                         yield f"\n## {heading}\n"
-                    yield said_on(record, where)
+                    yield _said_on(record, where)

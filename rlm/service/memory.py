@@ -516,7 +516,7 @@ class Memory:
         return self.companion.audit(when, query, id, k)
 
     def explain(self, /,
-                query: str,      # filters of `search`
+                query: str,      # question as it was asked
                 id: str,         # id of the memory in question
                 **filters: Any,  # filters of `search`
                 ) -> Explanation:

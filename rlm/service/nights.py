@@ -22,8 +22,7 @@ FIRST_S = 300.0  # seconds after a start at which what is due is done: short ses
 log = logging.getLogger("rlm.nights")
 
 
-def sleep_if_due(memory: Memory,  # open namespace
-                 ) -> SleepReport | None:
+def sleep_if_due(memory: Memory) -> SleepReport | None:
     "Sleep in one namespace, if its settings want it and a night is due; None: nothing was done. A refusal is logged."
     wanted, cycle = memory.settings.sleep, memory.companion.sleep_cycle()
     if wanted == "off" or memory.backend.read_only:
@@ -81,8 +80,7 @@ class NightThread:
             thread.join(10)
 
 
-def run_rule_jobs(memory: Memory,  # one namespace of the store
-                  ) -> dict[str, DueReport]:
+def _run_rule_jobs(memory: Memory) -> dict[str, DueReport]:
     "Promote, demote and archive what is due, in each namespace; one whose job is refused is logged and passed over. Returns the reports."
     reports = dict[str, DueReport]()
     for name in memory.backend.memories.namespaces():
@@ -101,6 +99,6 @@ def night_thread(store: Callable[[], Memory],  # gives one namespace of the stor
                  ) -> NightThread:
     "Return what runs the rules' job and the sleep of memories at each midnight, and a sleep that is due soon after the start."
     def night() -> None:
-        run_rule_jobs(store())
+        _run_rule_jobs(store())
         sleep_everywhere(store())
     return NightThread(night, zone(settings.time_zone), lambda: sleep_everywhere(store()))

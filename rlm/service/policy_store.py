@@ -23,16 +23,14 @@ from ..federation.update import SHAPES, Array, FeedbackExample
 from .memory_context import MemoryContext
 
 # %% ../../nbs/86_conversation/04_policy_store.ipynb #2c5fb287
-def _turn_embedder(ctx: MemoryContext,  # the open store
-                   ) -> Callable[[str], Vector] | None:
+def _turn_embedder(ctx: MemoryContext) -> Callable[[str], Vector] | None:
     "Return what makes a turn's vector by the store's model; None: there is no model."
     if (model := ctx.embeddings.model()) is None:
         return None
     return lambda turn: ctx.embeddings.query_cache.get(model, turn).astype(np.float64)
 
 
-def _turn_model(ctx: MemoryContext,  # the open store
-                ) -> Callable[[str], Vector] | None:
+def _turn_model(ctx: MemoryContext) -> Callable[[str], Vector] | None:
     "Return the linear model of turns over the store's embedder; None: it reads the vectors of another."
     model, (name, weights) = ctx.embeddings.model(), turn_model()
     if model is None or model.name != name or (embed := _turn_embedder(ctx)) is None:

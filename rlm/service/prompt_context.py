@@ -50,10 +50,7 @@ POOL = 20  # hits that compete for room in a block, the seed's; more for a budge
 FOR_EACH = 20  # tokens of a budget for each hit that competes, half a line of usual length; at 40, short lines leave room unused
 
 
-def _search_for_block(searcher: MemorySearcher,  # finds by words and meaning
-                      query: str,                # question
-                      most: int,                 # memories, at most
-                      ) -> SearchResults:
+def _search_for_block(searcher: MemorySearcher, query: str, most: int) -> SearchResults:
     "Return what a search finds, with a floor of its own: a prompt can pass over a line, but not read one that is missing."
     request = searcher.parse(query, {"kind": "block"})
     if importance(query).small_talk:  # *hi* and *고마워!* ask for nothing: pinned memories and rules are the block

@@ -91,8 +91,7 @@ def propose_forgetting(reader: MemoryReader,      # looks up memories
     return [CorrectionProposal(r, ASKED_TO_FORGET, now, actor, "delete") for r in found]
 
 
-def open_proposals(reader: MemoryReader,  # looks up memories
-                   ) -> list[CorrectionProposal]:
+def open_proposals(reader: MemoryReader) -> list[CorrectionProposal]:
     "Return what waits for a person, oldest first; of several about one memory the last."
     waiting = dict[str, Event]()
     for event in reader.storage.events(reader.namespace, kinds=KINDS):

@@ -55,13 +55,8 @@ def block(subject: Value,                              # subject of the block
 # %% ../../nbs/90_service/08_rdf_export.ipynb #108b8142
 _TEXTS = {"rlm:category": "category", "rlm:sourceType": "source_type", "rlm:status": "status"}
 _COUNTS = {"rlm:version": "version", "rlm:successes": "success", "rlm:failures": "failure", "rlm:uses": "access_count"}
-_TIMES = {
-    "prov:generatedAtTime": "created_at",
-    "rlm:updatedAt": "updated_at",
-    "rlm:archivedAt": "archived_at",
-    "rlm:validFrom": "valid_from",
-    "rlm:validUntil": "valid_to",
-}
+_TIMES = {"prov:generatedAtTime": "created_at", "rlm:updatedAt": "updated_at", "rlm:archivedAt": "archived_at",
+          "rlm:validFrom": "valid_from", "rlm:validUntil": "valid_to"}
 
 # %% ../../nbs/90_service/08_rdf_export.ipynb #8257a736
 def _some(value: object, make: Any, *kind: str) -> Value | None:

@@ -27,19 +27,14 @@ from .results import History, MemoryPage
 class _PageCursor:
     "Writes and reads the cursors of one namespace."
 
-    def __init__(self,
-                 identity: str,   # identity of the store
-                 namespace: str,  # the partition
-                 ) -> None:
+    def __init__(self, identity: str, namespace: str) -> None:
         self._key = hashlib.sha256(f"cursor\n{identity}\n{namespace}".encode()).digest()
 
     def _digest(self, data: bytes) -> bytes:
         "Return eight bytes that only this namespace of this store makes of the data."
         return hmac.digest(self._key, data, "sha256")[:8]
 
-    def write(self,
-              seq: int,  # number of the last memory on a page
-              ) -> str:
+    def write(self, seq: int) -> str:
         "Return the cursor of the next page: 22 letters, digits, - and _."
         plain = seq.to_bytes(8, "big")
         mark = self._digest(b"mark" + plain)

@@ -40,8 +40,7 @@ _ERRORS: dict[int, type[RlmError]] = {400: InvalidInput, 404: NotFound, 409: Alr
                                       422: InvalidInput, 503: StoreBusy, 507: StoreFull}
 
 
-def record_of(given: Mapping[str, Any],  # a memory as the server sends it
-              ) -> MemoryRecord:
+def _record_of(given: Mapping[str, Any]) -> MemoryRecord:
     "Return the record that a server sent; its number in the store, which is not sent, is 0."
     values: dict[str, Any] = dict.fromkeys(FIELDS) | {"seq": 0, "tags": ()} | {name: {} for name in JSON_FIELDS}
     values |= {name: value for name, value in given.items() if name in values}
@@ -49,18 +48,15 @@ def record_of(given: Mapping[str, Any],  # a memory as the server sends it
     return make_record(values)
 
 
-def hit_of(given: Mapping[str, Any],  # a hit as the server sends it
-           source: str,               # source of the answer
-           ) -> Hit:
+def _hit_of(given: Mapping[str, Any], source: str) -> Hit:
     "Return the hit that a server sent: what a search of the store itself would have returned."
     layer = "" if given["layer"] == source else given["layer"]
-    return Hit(given["rank"], given["score"], record_of(given["memory"]), given["shares"], layer, given.get("hops"), tuple(given["path"]),
+    return Hit(given["rank"], given["score"], _record_of(given["memory"]), given["shares"], layer, given.get("hops"), tuple(given["path"]),
                given.get("relevance"), given.get("past", ""), duplicates=tuple(given.get("duplicates", ())),
                placed_by=given.get("placed_by", ""))
 
 
-def turn_bodies(turns: Iterable[Any],  # turns of a conversation: mappings, texts, or (speaker, text)
-                ) -> list[Any]:
+def _turn_bodies(turns: Iterable[Any]) -> list[Any]:
     "Return turns as a request holds them."
     return [{"speaker": turn[0], "text": turn[1]} if isinstance(turn, tuple) and len(turn) == 2
             else {"text": turn} if isinstance(turn, str) else turn for turn in turns]
@@ -95,7 +91,8 @@ class _NoRedirect(HTTPRedirectHandler):
 
 
 class RemoteMemory:
-    "A namespace of a server, with the verbs of `Memory`. Threads may share it; it holds no connection open."
+    """A namespace of a server, with the verbs of `Memory`, which take what they take there, and `accept` and `reject` of its companion.
+    What is not given is as the server's settings have it. Threads may share it; it holds no connection open."""
 
     def __init__(self,
                  url: str,                      # address of the server, such as https://memory.example
@@ -120,207 +117,122 @@ class RemoteMemory:
     def __repr__(self) -> str:
         return f"RemoteMemory({self.url!r})"
 
-    def write(self, /,
-              text: str,      # words, kept exactly
-              **fields: Any,  # slot, policy, context, id, tags, category, title, session, speaker, role, valid_from, extra …
-              ) -> MemoryRecord:
+    def write(self, /, text: str, **fields: Any) -> MemoryRecord:
         "Store one memory, and return it. Raises `InvalidInput`."
-        return record_of(self._ask("POST", "/v1/memories", {"text": text, **fields}))
+        return _record_of(self._ask("POST", "/v1/memories", {"text": text, **fields}))
 
-    def write_many(self,
-                   items: Iterable[str | Mapping[str, Any]],  # texts, or fields as `write` takes them
-                   ) -> builtins.list[MemoryRecord]:
+    def write_many(self, items: Iterable[str | Mapping[str, Any]]) -> builtins.list[MemoryRecord]:
         "Store many in order, all or none, and return them; 5,000 at most. Raises `InvalidInput`, naming the line."
         lines = [_json({"text": item} if isinstance(item, str) else item) for item in items]
         if not lines:
             return []
         answer = self._send("POST", "/v1/memories:bulk", b"\n".join(lines), {"Content-Type": "application/x-ndjson"})
-        return [record_of(json.loads(line)) for line in answer.decode().split("\n") if line]
+        return [_record_of(json.loads(line)) for line in answer.decode().split("\n") if line]
 
-    def add_conversation(self, /,
-                         turns: Iterable[Any],        # in order: text, speaker, role, time, reply_to …; or (speaker, text)
-                         session: str | None = None,  # an existing session is continued; None starts a new one
-                         tags: Iterable[str] = (),    # tags of each turn that has none
-                         history: bool = False,       # the turns are what a program holds of the conversation, and it may have trimmed it
-                         ) -> StoredTurns:
+    def add_conversation(self, /, turns: Iterable[Any], session: str | None = None,
+                         tags: Iterable[str] = (),  # tags of each turn that has none
+                         history: bool = False) -> StoredTurns:
         """Store the turns of one conversation, all or none, and return them; `refused` of the result names those that state what a person
         has rejected. Raises `InvalidInput`."""
-        body = {"turns": turn_bodies(turns), "tags": list(tags)} | ({} if session is None else {"session": session})
+        body = {"turns": _turn_bodies(turns), "tags": list(tags)} | ({} if session is None else {"session": session})
         told = self._ask("POST", "/v1/conversations", body | ({"history": True} if history else {}))
-        return StoredTurns(map(record_of, told["items"]), {one["turn"]: one["reason"] for one in told.get("refused", ())})
+        return StoredTurns(map(_record_of, told["items"]), {one["turn"]: one["reason"] for one in told.get("refused", ())})
 
-    def get(self,
-            id: str,            # id of a memory
-            as_of: Any = None,  # a moment: the version that was present then
-            ) -> MemoryRecord:
+    def get(self, id: str, as_of: Any = None) -> MemoryRecord:
         "Return one memory by its id. Raises `NotFound`."
-        return record_of(self._ask("GET", _at(id) + _query(as_of=as_of)))
+        return _record_of(self._ask("GET", _at(id) + _query(as_of=as_of)))
 
-    def list(self, /,
-             k: int = 10,                # largest number returned
-             *,
-             cursor: str | None = None,  # `next_cursor` of the page before; None: the first page
-             **filters: Any,             # filters of `search`
-             ) -> MemoryPage:
+    def list(self, /, k: int = 10, *, cursor: str | None = None, **filters: Any) -> MemoryPage:
         "Return the memories stored last, newest first, and the cursor of the next page. Raises `InvalidInput`."
         tags = filters.pop("tags", None)
         answer = self._ask("GET", "/v1/memories" + _query(k=k, cursor=cursor, tag=tags, **filters))
-        return MemoryPage(tuple(record_of(r) for r in answer["items"]), answer.get("next_cursor"))
+        return MemoryPage(tuple(_record_of(r) for r in answer["items"]), answer.get("next_cursor"))
 
-    def search(self, /,
-               query: str,                 # words in any language
-               k: int | None = None,       # largest number returned; None: the server's setting
-               *,
-               slot: str | None = None,    # A, B or C; 'auto': the anchor nearest to the query; None: without anchors
-               radius: int | None = None,  # links to walk from the anchor
-               fallback: bool = True,      # the whole index answers; False: only what is near the anchor
-               min_score: float | None = None,  # relevance that each hit must have, 0 to 1
-               context: str | None = None,  # conversation that has anchors of its own; None: those of the namespace
-               **filters: Any,             # tags, category, kind, status, session, since, until …
-               ) -> SearchResults:
+    def search(self, /, query: str, k: int | None = None, *, slot: str | None = None, radius: int | None = None, fallback: bool = True,
+               min_score: float | None = None, context: str | None = None, **filters: Any) -> SearchResults:
         "Return the memories that fit the query best, best first, as `Memory.search` does. Raises `InvalidInput`."
         wanted = Filters.read(**filters)
         body = {"query": query, "k": k, "slot": slot, "radius": radius, "min_score": min_score, "context": context,
                 "filters": _given(filters)}
         answer = self._ask("POST", "/v1/memories:search", _given(body) | ({} if fallback else {"fallback": False}))
-        return SearchResults(answer["query"], wanted, tuple(hit_of(h, answer["source"]) for h in answer["hits"]), answer["source"],
+        return SearchResults(answer["query"], wanted, tuple(_hit_of(h, answer["source"]) for h in answer["hits"]), answer["source"],
                              answer["ranked_by"], waiting=answer.get("waiting", 0))
 
-    def context(self, /,
-                query: str,          # subject of the prompt: mostly the person's last turn
-                tokens: int = 1024,  # budget of the whole block
-                *,
-                facts: Mapping[str, Any] | None = None,  # facts of the situation, for the rules: name → value
-                apart_from: str | None = None,  # a session whose turns stand in the prompt already, and are left out
-                least: float = 0.0,             # relevance that a memory must have, from 0 to 1, where it is known
-                ) -> ContextBlock:
+    def context(self, /, query: str, tokens: int = 1024, *, facts: Mapping[str, Any] | None = None, apart_from: str | None = None,
+                least: float = 0.0) -> ContextBlock:
         "Return a block for a prompt within a budget: pinned memories, then what answers the question. Raises `InvalidInput`."
         made = self._ask("POST", "/v1/context", {"query": query, "tokens": tokens, "least": least} | _given(
             {"facts": facts, "apart_from": apart_from}))
         used = tuple(zip(made["memories"], made["resolutions"], strict=True))
         return ContextBlock(made["context"], made["tokens"], tokens, used, tuple(made["left_out"]), tuple(made["rules"]))
 
-    def remember(self, /,
-                 messages: Iterable[Any],  # a conversation in order: texts, (speaker, text) pairs, or messages with role and content
+    def remember(self, /, messages: Iterable[Any],
                  model: str | None = None,  # `configured`: the server's language model reads it; None: rules do
                  ) -> "ConversationReading":
         "Note what is worth keeping of a conversation as candidates, and say why the rest is not. Raises `InvalidInput`."
         from rlm.service.conversation_reader import ConversationReading
-        made = self._ask("POST", "/v1/conversations:remember", {"turns": turn_bodies(messages), "use_model": model is not None})
-        return ConversationReading(tuple(record_of(r) for r in made["proposed"]),
+        made = self._ask("POST", "/v1/conversations:remember", {"turns": _turn_bodies(messages), "use_model": model is not None})
+        return ConversationReading(tuple(_record_of(r) for r in made["proposed"]),
                                    tuple((p["words"], p["reason"]) for p in made["passed_over"]), made["model"],
                                    tuple((s["id"], s["text"], s["by"]) for s in made["superseded"]))
 
-    def update(self,
-               id: str,         # id of a memory
-               /,
-               *,
-               if_version: int | None = None,  # change this version only; another one raises `VersionConflict`
-               **changes: Any,  # text, tags, status, category, summary, valid_to …
-               ) -> MemoryRecord:
+    def update(self, id: str, /, *, if_version: int | None = None, **changes: Any) -> MemoryRecord:
         "Make a new version and return it; the old one stays in the history. Raises `NotFound`, `InvalidInput`, `VersionConflict`."
-        return record_of(self._ask("PATCH", _at(id), changes, _if_match(if_version)))
+        return _record_of(self._ask("PATCH", _at(id), changes, _if_match(if_version)))
 
-    def delete(self,
-               id: str,              # id of a memory
-               *,
-               erase: bool = False,  # leave no trace; needs the right admin
-               if_version: int | None = None,  # delete this version only
-               restart: bool = False,  # new start of the conversations: the same words are stored again
-               ) -> int:
+    def delete(self, id: str, *, erase: bool = False, if_version: int | None = None, restart: bool = False) -> int:
         "Take a memory out of the present, or out of the file; returns how many. Raises `NotFound`, `VersionConflict`."
         asked = _query(erase=erase or None, restart=restart or None)
         return int(self._ask("DELETE", _at(id) + asked, None, _if_match(if_version))["erased" if erase else "deleted"])
 
-    def restore(self,
-                id: str,  # id of a deleted memory
-                ) -> MemoryRecord:
+    def restore(self, id: str) -> MemoryRecord:
         "Bring a deleted memory back as its next version, and return it. Raises `NotFound`."
-        return record_of(self._ask("POST", _at(id, "/restore")))
+        return _record_of(self._ask("POST", _at(id, "/restore")))
 
-    def history(self,
-                id: str,  # id of a memory, present or not
-                ) -> dict[str, Any]:
+    def history(self, id: str) -> dict[str, Any]:
         "Return every version kept and what happened, as JSON holds it. Raises `NotFound`."
         return self._ask("GET", _at(id, "/history"))
 
-    def explain(self, /,
-                query: str,      # filters of `search`
-                id: str,         # id of the memory in question
-                **filters: Any,  # filters of `search`
-                ) -> dict[str, Any]:
+    def explain(self, /, query: str, id: str, **filters: Any) -> dict[str, Any]:
         "Return why this memory is found for this query, or why not, as JSON holds it. Raises `NotFound`."
         return self._ask("POST", _at(id, "/explain"), {"query": query, "filters": _given(filters)})
 
-    def link(self,
-             src: str,                   # id of the memory the link starts from
-             dst: str,                   # id of the memory it leads to
-             relation: str = "related",  # a word of your own
-             weight: float = 1.0,        # in [0, 1]
-             ) -> None:
+    def link(self, src: str, dst: str, relation: str = "related", weight: float = 1.0) -> None:
         "Link two memories; again to set another weight. Raises `NotFound`, `InvalidInput`."
         self._ask("POST", _at(src, "/links"), {"target": dst, "relation": relation, "weight": weight})
 
-    def unlink(self,
-               src: str,                     # id of the memory the link starts from
-               dst: str,                     # id of the memory it leads to
-               relation: str | None = None,  # its relation; None: whatever links them
-               ) -> int:
+    def unlink(self, src: str, dst: str, relation: str | None = None) -> int:
         "Remove links between two memories; returns how many there were. Raises `NotFound`."
         return int(self._ask("DELETE", _at(src, f"/links/{quote(stored_id(dst), safe='')}") + _query(relation=relation))["removed"])
 
-    def links(self,
-              id: str,  # id of a memory
-              ) -> builtins.list[Edge]:
+    def links(self, id: str) -> builtins.list[Edge]:
         "Return links from and to a memory, strongest first. Raises `NotFound`."
         return [Edge(**edge) for edge in self._ask("GET", _at(id, "/links"))["items"]]
 
-    def feedback(self,
-                 id: str,          # id of a memory
-                 *,
-                 helped: int = 0,  # times it helped, to add
-                 failed: int = 0,  # times it misled, to add
-                 used: int = 1,    # times it was used, to add
-                 query: str | None = None,  # the question it was found for
-                 ) -> None:
+    def feedback(self, id: str, *, helped: int = 0, failed: int = 0, used: int = 1, query: str | None = None) -> None:
         "Say that a memory was used, and how it went. Raises `NotFound`."
         self._ask("POST", _at(id, "/feedback"), _given({"helped": helped, "failed": failed, "used": used, "query": query}))
 
-    def recall(self, /,
-               query: str,             # words in any language
-               k: int | None = None,   # largest number returned; None: the server's setting
-               **filters: Any,         # filters of `search`
-               ) -> SearchResults:
+    def recall(self, /, query: str, k: int | None = None, **filters: Any) -> SearchResults:
         "Return what is in mind that fits the query, and the rest where that is not enough; it moves attention. Raises `InvalidInput`."
         wanted = Filters.read(**filters)
         answer = self._ask("POST", "/v1/recall", _given({"query": query, "k": k, "filters": _given(filters)}))
-        found = tuple(hit_of(h, answer["source"]) for h in answer["results"])
+        found = tuple(_hit_of(h, answer["source"]) for h in answer["results"])
         return SearchResults(answer["query"], wanted, found, answer["source"], answer["ranked_by"], waiting=answer.get("waiting", 0))
 
     def review(self) -> dict[str, Any]:
         "Return what waits for a person, and what was rejected, as JSON holds it."
         return self._ask("GET", "/v1/review")
 
-    def accept(self,
-               id: str,                  # id of a memory
-               text: str | None = None,  # other words for it
-               ) -> MemoryRecord:
+    def accept(self, id: str, text: str | None = None) -> MemoryRecord:
         "Confirm a memory as a person does, in other words if they are given, and return it. Raises `NotFound`."
-        return record_of(self._ask("POST", "/v1/review/acceptances", _given({"id": id, "text": text})))
+        return _record_of(self._ask("POST", "/v1/review/acceptances", _given({"id": id, "text": text})))
 
-    def reject(self,
-               id: str,                    # id of a memory
-               reason: str | None = None,  # the person's words
-               ) -> dict[str, Any]:
+    def reject(self, id: str, reason: str | None = None) -> dict[str, Any]:
         "Reject a memory as a person does: it is deleted, and not remembered again. Returns the rejection. Raises `NotFound`."
         return self._ask("POST", "/v1/review/rejections", _given({"id": id, "reason": reason}))
 
-    def audit(self,
-              when: Any = None,          # a moment, or a day: its end; None: now
-              query: str | None = None,  # a question: what answered it then, and recalls whose question holds each of its words
-              id: str | None = None,     # a memory: its version then, and recalls that served it
-              k: int = 20,               # memories and recalls, at most
-              ) -> dict[str, Any]:
+    def audit(self, when: Any = None, query: str | None = None, id: str | None = None, k: int = 20) -> dict[str, Any]:
         "Return what was believed at a moment, and what had been served by then, as JSON holds it. Raises `NotFound`, `InvalidInput`."
         return self._ask("GET", "/v1/audit" + _query(when=when, query=query, id=id, k=k))
 
@@ -332,9 +244,7 @@ class RemoteMemory:
         "Return the namespaces that the token opens, the usual one first."
         return list(self._ask("GET", "/v1/namespaces")["namespaces"])
 
-    def namespace(self,
-                  name: str,  # a partition that the token opens
-                  ) -> "RemoteMemory":
+    def namespace(self, name: str) -> "RemoteMemory":
         "Return the memory of another namespace of the same server."
         other = copy.copy(self)
         other._headers = self._headers | _inside(name)

@@ -141,8 +141,7 @@ Source = Literal["index", "full text", "history", "building", "working_memory", 
 _BUILDING = "nothing was looked for, as the search index is being built"
 
 
-def _nothing_found(source: Source,  # source of the answer
-                   ) -> str:
+def _nothing_found(source: Source) -> str:
     "Return what is said of an answer without a hit."
     return _BUILDING if source == "building" else "nothing found"
 
@@ -381,9 +380,7 @@ class Explanation:
                 "memory": memory_dict(self.memory)}
 
 # %% ../../nbs/90_service/01_results.ipynb #98e87dc7
-def _event_words(detail: Mapping[str, Any],  # detail of an event, by name
-                 texts: Mapping[str, str] = {},  # id of a memory that an event names → its words
-                 ) -> str:
+def _event_words(detail: Mapping[str, Any], texts: Mapping[str, str] = {}) -> str:
     "Return what an event says, in words: `version 3, superseded by a2f2885ab918: I moved to Busan.`"
     def words(value: Any) -> str:
         return f"{value:g}" if isinstance(value, float) else ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -41,11 +41,7 @@ def fact_values(subject: str,   # subject of the fact; `user`, *me* or `나`: th
     return [(who, name, normal_value(value)) for name in names]
 
 # %% ../../nbs/86_conversation/01_review_queue.ipynb #8a17fe5e
-def _memories_stating(storage: SQLStorage,  # the store, in a transaction
-                      namespace: str,     # the partition
-                      values: Sequence[tuple[str, ...]],  # rejected values
-                      candidates: Sequence[str],  # ids of memories whose words may state one
-                      ) -> list[str]:      # ids, ascending
+def _memories_stating(storage: SQLStorage, namespace: str, values: Sequence[tuple[str, ...]], candidates: Sequence[str]) -> list[str]:
     "Return the present memories that state one of the values: by their facts, and those among the candidates."
     facts, named, wanted = storage.facts, [v for v in values if len(v) == 3 and v[0] != "not"], set(values)
     seqs = [seq for v in named for seq in facts.stating(namespace, *v)]

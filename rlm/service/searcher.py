@@ -439,8 +439,7 @@ def _recalled_hits(found: Sequence[RecalledMemory],      # recalled memories
                  for n, h in enumerate(hits, start=1))
 
 
-def _part_shares(parts: Mapping[str, float],  # part of a score → what it added
-                 ) -> dict[str, dict[str, float]]:
+def _part_shares(parts: Mapping[str, float]) -> dict[str, dict[str, float]]:
     "Return what each part added, by column; words are shown as the text's."
     return {f"({name})": {"text" if name == "words" else name: value} for name, value in parts.items() if value}
 

@@ -34,18 +34,8 @@ from .input_parsing import TURN_NAMES, check_formal, in_days_of, is_said, read_i
 from .memory_context import MemoryContext
 from .reader import MemoryReader
 from ..store.filters import Filters
-from rlm.store.records import (
-    RECALLED,
-    Edge,
-    Event,
-    MemoryRecord,
-    check_order,
-    new_record,
-    read_count,
-    read_fields,
-    read_label,
-    version_time,
-)
+from ..store.records import (
+    RECALLED, Edge, Event, MemoryRecord, check_order, new_record, read_count, read_fields, read_label, version_time)
 from ..store.protocols import Question
 from ..store.sqlite.events import retracted_question, turn_digest
 from ..store.sqlite.memories import find_question
@@ -86,9 +76,7 @@ def _refuse_fixed(changes: Mapping[str, Any]) -> None:
         raise InvalidInput(f"The {name} of a memory can't be changed.", "Write a new memory, and delete this one.")
 
 
-def _refuse_change(old: MemoryRecord,           # version that is stored
-                   changed: Mapping[str, Any],  # fields that get another value
-                   ) -> None:
+def _refuse_change(old: MemoryRecord, changed: Mapping[str, Any]) -> None:
     "Raise `InvalidInput` for a change of an immutable memory, or of what a strategy's id is made from."
     if changed and old.immutable:
         raise InvalidInput(f"The memory {old.id!r} is immutable.", "Write a new one instead.")
@@ -129,18 +117,13 @@ _WORD = re.compile(r"\w")
 _REDACTED = re.compile(r"\[redacted: [^\]]*\]")
 
 
-def _refuse_secret_alone(text: object,    # words as they would be stored
-                         given: object,   # the same as they were given
-                         ) -> None:
+def _refuse_secret_alone(text: object, given: object) -> None:
     "Raise `InvalidInput` for a memory of which nothing but a redacted credential is left: it would say nothing."
     if isinstance(text, str) and text != given and not _WORD.search(_REDACTED.sub("", text)):
         raise InvalidInput("The memory is nothing but a secret, which is not stored.", "Say what it is for, and where it is kept.")
 
 
-def _deleted(storage: SQLStorage,  # the store
-             namespace: str,       # the partition
-             id: str,              # id of a memory
-             ) -> MemoryRecord:
+def _deleted(storage: SQLStorage, namespace: str, id: str) -> MemoryRecord:
     "Return the last version of a deleted memory. Raises `InvalidInput`, `NotFound`."
     if storage.get([id], namespace):
         raise InvalidInput(f"The memory {id!r} is not deleted.", "An archived one is brought back with update(id, status='hot').")
@@ -152,9 +135,7 @@ def _deleted(storage: SQLStorage,  # the store
 
 
 @contextmanager
-def _telling(stored: int,  # memories that are stored already
-             total: int,   # memories of the call
-             ) -> Iterator[None]:
+def _telling(stored: int, total: int) -> Iterator[None]:
     "Say in an error of a later batch how many memories the earlier ones have stored."
     try:
         yield

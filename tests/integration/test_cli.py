@@ -27,7 +27,6 @@ from rlm.core.errors import NotFound
 from rlm.core.settings import KNOWN
 from rlm.rules import RuleStore
 from rlm.service.cli import main
-from rlm.service.cli.strategies import strategies_of
 from rlm.store.records import Event
 from rlm.store.transfer.export import export_file, export_lines
 
@@ -733,7 +732,7 @@ def test_an_export_tells_a_program_where_and_how_much(line: str, what: str, near
 def test_candidates_are_told_as_rows(near: Path) -> None:
     assert json.loads(call("memory candidates --json").stdout) == []
     with Memory(near / STORE, embedder="none") as memory:
-        strategies_of(memory).add(Strategy(title="Count subclasses", description="How many subclasses it has.", content="Count them.",
+        memory.strategies.add(Strategy(title="Count subclasses", description="How many subclasses it has.", content="Count them.",
                                              source_type="success"))
     (row,) = json.loads((done := call("memory candidates --json")).stdout)
     assert (row["title"], row["keep"], row["tags"]) == ("Count subclasses", False, []) and not done.stderr

@@ -11,7 +11,7 @@ from serving import problem, serving
 
 from rlm import Memory
 from rlm.service import capture
-from rlm.service.http.agent_routes import agent_available
+from rlm.service.advice import agent_available
 from rlm.store.records import MemoryRecord
 
 pytestmark = pytest.mark.usefixtures("bare")

@@ -1,13 +1,18 @@
 "The gate on documentation: what it asks for, and what it takes as said elsewhere."
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Annotated, Any, Protocol
 
 import click
 import pytest
+from pydantic import Field
+from typing_extensions import Doc
 
 import apicheck
+import docments as read_comments
 from docments import docments, parameter_comments
+from rlm.core.settings import Settings
 
 
 def spread(path: str,   # first
@@ -76,6 +81,26 @@ def command(name: str, place: str, said: str, unsaid: str) -> None:
 def test_every_kind_of_parameter_has_its_comment() -> None:
     assert parameter_comments(spread) == {"path": "first", "k": "second", "rest": "third", "deep": "fourth", "more": "fifth"}
     assert [p.docment for p in docments(spread).values()] == ["first", "second", "third", "fourth", "fifth", None]
+
+
+def test_a_type_may_say_what_its_parameter_is() -> None:
+    def typed(id: Annotated[str, Field(description="Id of a thing.")], k: Annotated[int, "no sentence"] = 1) -> None:
+        "Do it."
+    assert [p.docment for p in docments(typed).values()] == ["Id of a thing.", None, None]
+
+
+def test_a_class_of_ours_says_what_its_parameter_is() -> None:
+    def opened(settings: Settings, path: Path, said: Annotated[str, Doc("what was said")]) -> None:
+        "Do it."
+    about = str(Settings.__doc__).partition("\n")[0]
+    assert [p.docment for p in docments(opened).values()] == [about, None, "what was said", None]
+
+
+def test_a_model_speaks_for_methods_of_the_same_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert docments(Half.get)["id"].docment is None
+    monkeypatch.setattr(read_comments, "MODELS", {f"{__name__}:Half": (f"{__name__}:Asks",)})
+    assert docments(Half.get)["id"].docment == "id of a thing"
+    assert docments(Whole.other)["id"].docment is None
 
 
 @pytest.fixture

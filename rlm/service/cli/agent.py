@@ -21,7 +21,7 @@ from rlm.core.promotion import PromotionPolicy
 from rlm.core.settings import load_settings
 from rlm.core.text import clip
 from rlm.service.advice import MemoryAdvisor
-from rlm.service.cli.common import Group, example, json_option, print_json, refuse_missing_store, store_options, version
+from rlm.service.cli.common import Group, example, json_option, print_json, refuse_missing_store, store_options
 
 
 IN_KOREAN = {"yes": "예", "no": "아니요", "none": "없음"}  # answers that are words, as a Korean question is answered; JSON keeps them
@@ -46,7 +46,7 @@ def read_budget(parts: tuple[str, ...],  # amounts such as `0.50` (dollars), `20
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]},
              epilog=example('rlm-agent run --ontology prov --query "Find all subclasses of Activity" --db memory.db --json'))
-@click.version_option(version(), prog_name="rlm-agent")
+@click.version_option(package_name="rlm", prog_name="rlm-agent")
 def main() -> None:
     "Run an agent that answers questions about ontologies and gets better at it."
 

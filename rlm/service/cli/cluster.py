@@ -18,8 +18,7 @@ def cluster_group() -> None:
     "Make one store of several PostgreSQL instances, and move namespaces."
 
 
-def read_instances(given: Sequence[str],  # instances as they were typed
-                   ) -> dict[str, str]:   # name → address
+def _read_instances(given: Sequence[str]) -> dict[str, str]:
     "Read instances, each written NAME=ADDRESS. Raises `InvalidInput`."
     found = dict[str, str]()
     for text in given:
@@ -34,8 +33,7 @@ def read_instances(given: Sequence[str],  # instances as they were typed
 db_option = click.option("--db", type=click.Path(path_type=Path), help="An instance that answers; default: the setting db_path.")
 
 
-def cluster_address(db: Path | None,  # value of the option --db
-                    ) -> str:
+def _cluster_address(db: Path | None) -> str:
     "Return the address of the instance by which a command comes to the cluster. Raises `InvalidInput`."
     path = load_settings(db_path=db).db_path
     if (url := server_url(path)) is None:
@@ -43,9 +41,7 @@ def cluster_address(db: Path | None,  # value of the option --db
     return url
 
 
-def show_catalogue(found: Catalogue,  # catalogue as it was stored
-                   as_json: bool,     # print JSON
-                   ) -> None:
+def _show_catalogue(found: Catalogue, as_json: bool) -> None:
     "Print which instances a cluster has, and what is not where hashing puts it."
     rows = [(i.name, i.address) for i in found.instances]
     if as_json:
@@ -60,7 +56,7 @@ def show_catalogue(found: Catalogue,  # catalogue as it was stored
 @json_option
 def init(instances: tuple[str, ...], as_json: bool) -> None:
     "Make a cluster of INSTANCES, each written NAME=ADDRESS; the first may hold memories already. Tables are made where there are none."
-    show_catalogue(init_cluster(read_instances(instances)), as_json)
+    _show_catalogue(init_cluster(_read_instances(instances)), as_json)
 
 
 @cluster_group.command(epilog=example("rlm cluster add c=postgresql://rlm@db3/memories"))
@@ -69,8 +65,8 @@ def init(instances: tuple[str, ...], as_json: bool) -> None:
 @json_option
 def add(db: Path | None, instance: str, as_json: bool) -> None:
     "Add an empty INSTANCE, written NAME=ADDRESS. Namespaces stay where they are until they are moved."
-    [(name, address)] = read_instances([instance]).items()
-    show_catalogue(add_instance(cluster_address(db), name, address), as_json)
+    [(name, address)] = _read_instances([instance]).items()
+    _show_catalogue(add_instance(_cluster_address(db), name, address), as_json)
 
 
 @cluster_group.command(epilog=example("rlm cluster move agent-7 --to b", "rlm cluster move --all"))
@@ -81,7 +77,7 @@ def add(db: Path | None, instance: str, as_json: bool) -> None:
 @json_option
 def move(db: Path | None, namespaces: tuple[str, ...], to: str | None, every: bool, as_json: bool) -> None:
     "Move NAMESPACES while they are read and written; writers wait while the rows are copied, and no write is lost."
-    url = cluster_address(db)
+    url = _cluster_address(db)
     if bool(namespaces) == every or (every and to):
         raise InvalidInput("Say which namespaces to move.", "Name them, or give --all without --to.")
     names = [n for status in cluster_status(url) for n in status.away] if every else list(namespaces)
@@ -99,7 +95,7 @@ def move(db: Path | None, namespaces: tuple[str, ...], to: str | None, every: bo
 @json_option
 def status(db: Path | None, as_json: bool) -> None:
     "Show each instance: whether it answers, its memories and namespaces, those that belong elsewhere. Exit code 1 if one is down."
-    found = cluster_status(cluster_address(db))
+    found = cluster_status(_cluster_address(db))
     if as_json:
         print_json([asdict(s) for s in found])
     else:

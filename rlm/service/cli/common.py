@@ -45,12 +45,10 @@ class CliError(click.ClickException):
             click.echo(f"  {self.hint}", err=True)
 
 
-class JsonUsageError(click.UsageError):
+class _JsonUsageError(click.UsageError):
     "Words that no command understands, where the command was asked for JSON; exit code 2."
 
-    def show(self,
-             file: Any = None,  # click's; not used
-             ) -> None:
+    def show(self, file: Any = None) -> None:
         "Message and hint, as JSON on the standard error."
         print_json({"error": {"message": self.format_message(), "hint": "See --help."}}, err=True)
 
@@ -65,7 +63,7 @@ class _NoInput(io.RawIOBase):
         raise InvalidInput("There is no standard input.", "It was closed; give a file, or a pipe.")
 
 
-def fit_streams() -> None:
+def _fit_streams() -> None:
     "Let the standard streams take and give what they can."
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -74,8 +72,7 @@ def fit_streams() -> None:
         sys.stdin = io.TextIOWrapper(io.BufferedReader(_NoInput()), encoding="utf-8")
 
 
-def from_system(e: OSError,  # an error that no command expected
-                ) -> RlmError:
+def _from_system(e: OSError) -> RlmError:
     "An error of the system as one of ours."
     if e.filename is not None:
         return StoreError(f"{os.fsdecode(e.filename)!r} can't be used ({e.strerror}).", "Check the path, and what you may do there.")
@@ -95,8 +92,7 @@ EXTRAS = {"pyoxigraph": "agent", "rdflib": "agent", "oxrdflib": "agent", "pydant
           "numba": "fast", "dp_accounting": "federation", "cryptography": "federation"}  # package → what brings it
 
 
-def missing_extra(error: ModuleNotFoundError,  # failed import
-                  ) -> MissingExtra:
+def _missing_extra(error: ModuleNotFoundError) -> MissingExtra:
     "Say which package is not installed, and the line that installs it. An error that is about no package of an extra is raised again."
     package = (error.name or "").partition(".")[0]
     if package not in EXTRAS:
@@ -110,8 +106,7 @@ FLAGS = ("--json", "--quiet", "-q")
 QUIET, JSON = "rlm.quiet", "rlm.json"  # what the context of a run keeps
 
 
-def options_last(args: Sequence[str],  # words after the name of a group
-                 ) -> list[str]:
+def _options_last(args: Sequence[str]) -> list[str]:
     "Return the words with options that stand before a command after it; without a command, as they are."
     moved, at = list[str](), 0
     while at < len(args) and args[at].startswith("-"):
@@ -128,24 +123,20 @@ def options_last(args: Sequence[str],  # words after the name of a group
     return [*rest[:end], *moved, *rest[end:]]
 
 
-def usage_error(error: click.UsageError,  # error that click raised
-                as_json: bool,            # shown as JSON
-                ) -> click.ClickException:
+def _usage_error(error: click.UsageError, as_json: bool) -> click.ClickException:
     "Return the error as it is shown: by click, with the usage, or as JSON. An option that there is not is told with the one that is meant."
     if isinstance(error, click.NoSuchOption) and error.ctx is not None:
         options = {opt.lstrip("-").replace("-", "_"): opt for p in error.ctx.command.params for opt in p.opts if opt.startswith("-")}
         near = nearest(name := error.option_name.lstrip("-").replace("-", "_"), options)
         if said := f"Did you mean {options[near]!r}?" if near else guess(name, ()):
             error = click.UsageError(f"No such option {error.option_name!r}. {said}", error.ctx)
-    return JsonUsageError(error.format_message(), error.ctx) if as_json else error
+    return _JsonUsageError(error.format_message(), error.ctx) if as_json else error
 
 
 PLACES = ("memory", "namespaces", "config", "db", "review", "mcp")  # groups in which a command is looked for that people type without one
 
 
-def usual_command(ctx: click.Context,  # click's context of a group
-                  word: str,           # word that is no command of it
-                  ) -> str:
+def _usual_command(ctx: click.Context, word: str) -> str:
     "Return a sentence about where the command is that a word means, by our name or another library's; empty: it is not known."
     group, root = ctx.command, ctx.find_root()
     assert isinstance(group, click.Group) and isinstance(root.command, click.Group)
@@ -169,7 +160,7 @@ class Group(click.Group):
                    args: list[str],     # words after the group's name
                    ) -> list[str]:
         "Read the words; notes whether the run is quiet, and whether it is about JSON."
-        args = options_last(args)
+        args = _options_last(args)
         if ctx.parent is None:
             end = args.index("--") if "--" in args else len(args)
             said = args[:end]
@@ -178,7 +169,7 @@ class Group(click.Group):
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as e:
-            raise usage_error(e, bool(ctx.meta.get(JSON))) from e
+            raise _usage_error(e, bool(ctx.meta.get(JSON))) from e
 
     def resolve_command(self,
                         ctx: click.Context,  # click's context of this run
@@ -188,7 +179,7 @@ class Group(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as e:
-            if said := usual_command(ctx, args[0]):
+            if said := _usual_command(ctx, args[0]):
                 raise click.UsageError(f"No such command {args[0]!r}. {said}", ctx) from e
             raise
 
@@ -198,7 +189,7 @@ class Group(click.Group):
         "Run the command; turn our errors, and the system's, into click's."
         if ctx.parent is not None:
             return self._run(ctx)
-        fit_streams()
+        _fit_streams()
         if not ctx.meta.get(QUIET):
             return self._run(ctx)
         with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stderr(nowhere):
@@ -211,15 +202,15 @@ class Group(click.Group):
         except RlmError as e:
             raise CliError(e, as_json) from e
         except ModuleNotFoundError as e:
-            raise CliError(missing_extra(e), as_json) from e
+            raise CliError(_missing_extra(e), as_json) from e
         except UnicodeError as e:  # also of words from the command line that are none
             raise CliError(InvalidInput("The input is not UTF-8 text.", "Convert it first. Nothing was stored."), as_json) from e
         except OSError as e:
             if e.errno == errno.EPIPE:  # a reader that has seen enough, which click knows
                 raise
-            raise CliError(from_system(e), as_json) from e
+            raise CliError(_from_system(e), as_json) from e
         except click.UsageError as e:
-            raise usage_error(e, as_json) from e
+            raise _usage_error(e, as_json) from e
 
 
 Decorator = Callable[[Any], Any]
@@ -270,9 +261,7 @@ def refuse_namespace(namespace: str | None,  # value of the option -n; None: it 
                            f"Leave -n out; one namespace is written with: rlm db export FILE -n {namespace}")
 
 
-def refuse_unknown_namespace(memory: "Memory",  # an open store
-                             namespace: str,    # namespace that a command names
-                             ) -> None:
+def _refuse_unknown_namespace(memory: "Memory", namespace: str) -> None:
     "Raise `NotFound` for a namespace of which the store holds nothing: an export of a misspelt one would replace a good file."
     from rlm.core.text import valid_label
     name = valid_label(namespace, "namespace")
@@ -306,8 +295,7 @@ def store_from_anywhere(db: "str | Path",  # path or address of a store
     return bare
 
 
-def namespace_here(settings: "Settings",  # all settings
-                   ) -> str:              # that of the settings, but in a cluster, where another instance holds that
+def _namespace_here(settings: "Settings") -> str:
     "Return a namespace of the very store that settings name, to open it by for what is of the whole store. Raises `StoreError`."
     from rlm.core.files import server_url
     if (url := server_url(settings.db_path)) is None:
@@ -335,10 +323,10 @@ def with_memory(makes: bool = False,  # may the command make a store that is not
                 refuse_missing_store(load_settings(config, db_path=db).db_path)
             if kwargs.get("dry_run") and not _is_there(load_settings(config, db_path=db).db_path):
                 db = ":memory:"  # a dry run makes no store
-            opened = namespace if namespace is not None or not (whole or named) else namespace_here(load_settings(config, db_path=db))
+            opened = namespace if namespace is not None or not (whole or named) else _namespace_here(load_settings(config, db_path=db))
             with Memory(db, namespace=opened, config=config) as memory:
                 if held and (wanted := kwargs.get("only") or namespace) is not None:
-                    refuse_unknown_namespace(memory, wanted)
+                    _refuse_unknown_namespace(memory, wanted)
                 told = {"named": None if namespace is None else memory.ctx.namespace} if named else {}
                 command(memory, *args, **told, **kwargs)
         return run
@@ -447,9 +435,3 @@ def example(*lines: str,  # commands as one types them
             ) -> str:
     "The epilog of a command's help: commands to copy. Each of them is run by the tests."
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
-
-
-def version() -> str:
-    "The version of the installed package."
-    from importlib.metadata import version as installed
-    return installed("rlm")

@@ -56,8 +56,7 @@ def review_group() -> None:
     "Correct for good: accept what is right, reject what is wrong, lift rejections."
 
 
-def rejection_dict(rejection: Rejection,  # a rejection
-                   ) -> dict[str, str | None]:
+def _rejection_dict(rejection: Rejection) -> dict[str, str | None]:
     "Return a rejection for JSON. It does not say what was rejected: the store has only its hash."
     return {"id": rejection.id, "at": to_iso(rejection.created_at), "actor": rejection.actor, "reason": rejection.reason,
             "memory_id": rejection.memory_id} | ({"note": rejection.note} if rejection.note else {})
@@ -77,7 +76,7 @@ def reject(memory: Memory, id: str | None, text: str | None, subject: str, relat
            as_json: bool) -> None:
     "Refuse what the memory ID states from now on, in these words or as the same fact, and delete what states it."
     made = memory.companion.reject(id, text=text, subject=subject, relation=relation, value=value, reason=reason)
-    print_json(rejection_dict(made)) if as_json else click.echo(f"Rejected. To allow it again: rlm review lift {made.id}")
+    print_json(_rejection_dict(made)) if as_json else click.echo(f"Rejected. To allow it again: rlm review lift {made.id}")
     if made.note and not as_json:
         click.echo(made.note, err=True)
 
@@ -116,7 +115,7 @@ def lift(memory: Memory, id: str | None, rejected: str | None, as_json: bool) ->
     if not chosen:
         raise InvalidInput(f"No rejection is of the memory {rejected!r}.", "See `rlm review list`.")
     lifted = [memory.companion.lift(one) for one in chosen]
-    print_value(as_json, [rejection_dict(r) for r in lifted], "\n".join(f"Lifted: {r.id}" for r in lifted))
+    print_value(as_json, [_rejection_dict(r) for r in lifted], "\n".join(f"Lifted: {r.id}" for r in lifted))
     for gone in dict.fromkeys(r.memory_id for r in lifted if r.memory_id):
         click.echo(f"The memory that was deleted for it comes back with: rlm memory restore {gone}", err=True)
 
@@ -127,7 +126,7 @@ def list_(memory: Memory, as_json: bool) -> None:
     "List what was rejected: who, when and why. What it was is not stored, only its hash."
     found = memory.companion.rejections()
     rows = [(r.id, f"{in_zone(r.created_at, memory.ctx.where):%Y-%m-%d}", r.actor, r.memory_id or "", r.reason or "") for r in found]
-    print_rows(as_json, [rejection_dict(r) for r in found], rows, ["id", "on", "by", "memory", "reason"])
+    print_rows(as_json, [_rejection_dict(r) for r in found], rows, ["id", "on", "by", "memory", "reason"])
 
 
 @review_group.command(epilog=example('rlm review propose tea --reason "I never drank tea"'))
@@ -159,9 +158,7 @@ def dismiss(memory: Memory, id: str, as_json: bool) -> None:
     print_json(found.as_dict()) if as_json else click.echo(f"{found.memory.id} stands: {found.memory.text}")
 
 
-def show_nights(memory: Memory,  # open namespace
-                as_json: bool,   # print JSON
-                ) -> None:
+def _show_nights(memory: Memory, as_json: bool) -> None:
     "Print the nights of a namespace, the newest first."
     found = memory.companion.nights()
     rows = [(n["night"], n["began"][:16].replace("T", " "), "yes" if n["ended"] else "cut short",
@@ -180,7 +177,7 @@ def sleep_command(memory: Memory, dry_run: bool, keep: bool, night: str | None, 
     if sum((dry_run or keep, night is not None, nights)) > 1:
         raise InvalidInput("One run sleeps, undoes a night or lists them.", "Give one of --dry-run, --undo and --nights.")
     if nights:
-        return show_nights(memory, as_json)
+        return _show_nights(memory, as_json)
     if night is not None:
         undone = memory.companion.undo_sleep(night)
         return print_json(undone.as_dict()) if as_json else click.echo(str(undone))

@@ -35,10 +35,7 @@ def db_group() -> None:
     "Back up, restore, check, export and import a store."
 
 
-def backups_beyond(folder: Path,  # folder of backups, named by `rlm db backup FOLDER --keep N`
-                   name: str,     # name of the store, without its ending
-                   keep: int,     # number of the newest that stay
-                   ) -> list[Path]:
+def _backups_beyond(folder: Path, name: str, keep: int) -> list[Path]:
     "Return the backups of a store in a folder, beyond the newest ones; their names hold their moments. Other files are none."
     pattern = re.compile(re.escape(name) + r"-\d{8}T\d{12}Z\.db")
     return sorted(p for p in folder.iterdir() if pattern.fullmatch(p.name))[:-keep]
@@ -78,7 +75,7 @@ def backup(memory: Memory, target: Path, keep: int | None, as_json: bool) -> Non
     size = path.stat().st_size
     if keep is not None:
         examine(path)  # the older ones stay where the new one can't be read
-        for old in (deleted := backups_beyond(target, name, keep)):
+        for old in (deleted := _backups_beyond(target, name, keep)):
             old.unlink()
     print_value(as_json, {"backup": str(path), "bytes": size} | ({"deleted": [str(p) for p in deleted]} if keep else {}),
                 f"{path}  {size:,} bytes" + (f"  {len(deleted)} older deleted" if deleted else ""))
@@ -192,7 +189,7 @@ def erase(memory: Memory, name: str, yes: bool, as_json: bool) -> None:
     label = memory.admin.find_namespace(name)
     if not yes:
         click.confirm(f"Erase the namespace {label} for good?", abort=True, err=True)
-    report_erased(memory.admin.erase_namespace(label), as_json)
+    _report_erased(memory.admin.erase_namespace(label), as_json)
     for token in TokenFile(memory.settings.token_file).tokens():
         if label in token.namespaces:
             click.echo(f"Token {token.id} still opens {label!r}, and a write with it makes that anew: rlm tokens revoke {token.id}",
@@ -209,23 +206,21 @@ def purge(memory: Memory, name: str, days: float, yes: bool, as_json: bool) -> N
     label = memory.admin.find_namespace(name)
     if not yes:
         click.confirm(f"Erase what was deleted in {label} at least {days:g} days ago for good?", abort=True, err=True)
-    report_erased(memory.admin.purge_namespace(label, timedelta(days=min(days, 36500))), as_json)
+    _report_erased(memory.admin.purge_namespace(label, timedelta(days=min(days, 36500))), as_json)
 
 
-def report_erased(done: ErasureReport,  # report of an erasure
-                  as_json: bool,        # whether a receipt is wanted
-                  ) -> None:
+def _report_erased(done: ErasureReport, as_json: bool) -> None:
     "Print how many memories there were, and which copies may still hold their text; as JSON also when, by whom and which."
     copies = list(map(str, done.copies))
     if as_json:
-        return print_json({"erased": done.erased, "namespace": done.namespace, "at": to_iso(done.at), "actor": this_user(),
+        return print_json({"erased": done.erased, "namespace": done.namespace, "at": to_iso(done.at), "actor": _this_user(),
                            "ids": list(done.ids), "copies": copies})
     click.echo(f"{done.erased:,} {'memory' if done.erased == 1 else 'memories'} erased.")
     for copy in copies:
         click.echo(f"  A copy made earlier may still hold the text: {copy}")
 
 
-def this_user() -> str:
+def _this_user() -> str:
     "Return the name of the user of this process, as the system knows it; its number in a container that has no names."
     try:
         return getpass.getuser()

@@ -37,10 +37,7 @@ def eval_command(memory: Memory, file: Path, k: int, min_recall: float | None, a
 FEWEST = 20  # questions to learn from
 
 
-def collect(memory: Memory,                # the store
-            labelled: list[LabelledQuestion],      # questions with known answers
-            source: str,                   # origin of the questions
-            ) -> list[TrainingExample]:
+def _collect(memory: Memory, labelled: list[LabelledQuestion], source: str) -> list[TrainingExample]:
     "What can be learned from these questions, those left out whose answers a search does not see. Raises `InvalidInput` at too few."
     asked = ((memory.query(q.query), q) for q in tqdm(labelled, "asking", disable=None, leave=False))
     found = list(training_examples(memory.ctx.search.searcher, asked))
@@ -73,7 +70,7 @@ def train_ranker_command(memory: Memory, questions: Path | None, forget: bool, a
         return
     source = questions.name if questions else "recorded use"
     labelled = read_labelled(questions) if questions else recorded_questions(memory.backend, memory.ctx.namespace)
-    found = collect(memory, labelled, source)
+    found = _collect(memory, labelled, source)
     unseen = len(labelled) - len(found)
     figures = cross_validate(found)
     better = figures["R@10"] + figures["MRR"] > figures["R@10 of the mix"] + figures["MRR of the mix"]

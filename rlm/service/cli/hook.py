@@ -39,11 +39,10 @@ def hook_group(ctx: click.Context, /, log: str, **given: Any) -> None:
     from rlm.service.hook import main
     if sys.stdin.isatty():
         raise InvalidInput("rlm hook reads an event of Claude Code from standard input.", "Set it up with: rlm hook install --write")
-    sys.exit(main(hook_words(log=log, **given)))
+    sys.exit(main(_hook_words(log=log, **given)))
 
 
-def hook_words(**given: Any,  # options, by name
-               ) -> list[str]:
+def _hook_words(**given: Any) -> list[str]:
     "Return options as words of a command line; those that are not given, and defaults, are left out."
     defaults, words = {"url": URL, "tokens": TOKENS, "log": LOG}, list[str]()
     for name, value in given.items():
@@ -60,9 +59,7 @@ def quoted(words: list[str],  # a command and its arguments
     return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
 
 
-def with_hooks(settings: dict[str, Any],  # contents of a settings file of Claude Code
-               command: str,              # command that serves an event
-               ) -> dict[str, Any]:
+def _with_hooks(settings: dict[str, Any], command: str) -> dict[str, Any]:
     "Return the settings with the hook for each event; an earlier entry of ours is replaced, all others stay. Raises `InvalidInput`."
     hooks = settings.get("hooks", {})
     if not isinstance(hooks, dict) or not all(isinstance(entries, list) for entries in hooks.values()):
@@ -88,19 +85,19 @@ def install(project: bool, write: bool, url: str, secret: Path | None, tokens: i
     from rlm.core.settings import load_settings
     from rlm.service.cli.mcp import read_config, write_config
     settings = load_settings(config, db_path=db, namespace=namespace)
-    words = hook_words(url=url, secret=secret and secret.absolute(), tokens=tokens, no_capture=no_capture, log=log,
+    words = _hook_words(url=url, secret=secret and secret.absolute(), tokens=tokens, no_capture=no_capture, log=log,
                        db=store_from_anywhere(settings.db_path), config=config and config.absolute())
     inside = ["--namespace", settings.namespace] if namespace is not None else []
     command = quoted([sys.executable, "-P", "-m", "rlm.service.hook", *words, *inside])
     path = Path.cwd() / ".claude" / "settings.local.json" if project else Path.home() / ".claude" / "settings.json"
     if not write:
         if as_json:
-            print_json({"path": str(path), "settings": with_hooks({}, command)})
+            print_json({"path": str(path), "settings": _with_hooks({}, command)})
         else:
-            print_json(with_hooks({}, command))
+            print_json(_with_hooks({}, command))
             click.echo(f"Put this into {path}, or run the same again with --write.", err=True)
         return
-    backup = write_config(path, with_hooks(read_config(path), command))
+    backup = write_config(path, _with_hooks(read_config(path), command))
     if as_json:
         print_json({"path": str(path), "backup": None if backup is None else str(backup)})
     else:
@@ -109,8 +106,7 @@ def install(project: bool, write: bool, url: str, secret: Path | None, tokens: i
         click.echo("Restart Claude Code, so that it reads it.", err=True)
 
 
-def read_log(path: Path,  # log of the hook
-             ) -> list[dict[str, Any]]:
+def _read_log(path: Path) -> list[dict[str, Any]]:
     "Return the events in a log, oldest first; a line that was cut is left out."
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -131,7 +127,7 @@ def read_log(path: Path,  # log of the hook
 @json_option
 def status(log: str, as_json: bool) -> None:
     "Show what the hook did last, and why it failed."
-    events = read_log(read_path(log))
+    events = _read_log(read_path(log))
     failed = [e for e in events if "failed" in e]
     if as_json:
         print_json({"log": str(read_path(log)), "events": len(events), "failed": len(failed), "last": events[-LAST:]})

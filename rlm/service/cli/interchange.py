@@ -10,17 +10,8 @@ from pathlib import Path, PurePath
 import click
 
 from rlm.core.errors import InvalidInput, NotFound
-from rlm.service.cli.common import (
-    example,
-    one_namespace,
-    only_option,
-    print_json,
-    print_value,
-    report_export,
-    report_import,
-    with_memory,
-    write_export,
-)
+from rlm.service.cli.common import (example, one_namespace, only_option, print_json, print_value, report_export, report_import, with_memory,
+                                    write_export)
 from rlm.service.export_files import export_files, text_of
 from rlm.service.importers import READERS_OF, import_export
 from rlm.service.interchange import markdown_lines, pam_lines
@@ -60,8 +51,7 @@ def format_of(path: Path,  # file, folder or zip archive that a person downloade
                        f"Say it: --format {', '.join(READERS_OF)}. Sets such as LoCoMo and BEAM are read by: rlm bench recall")
 
 
-def is_store(path: Path,  # a file of JSON Lines
-             ) -> bool:
+def _is_store(path: Path) -> bool:
     "Return whether a file is what `rlm export` writes of a whole store."
     with open(path, encoding="utf-8-sig", errors="replace") as file:
         try:
@@ -71,12 +61,7 @@ def is_store(path: Path,  # a file of JSON Lines
     return isinstance(head, dict) and head.get("format") == FORMAT
 
 
-def import_store(memory: Memory,     # an open store
-                 path: Path,         # file that `rlm export` wrote
-                 named: str | None,  # the one namespace that is read; None: all
-                 as_json: bool,      # whether it is told as JSON
-                 dry_run: bool = False,  # store nothing: say how many memories would come in
-                 ) -> None:
+def _import_store(memory: Memory, path: Path, named: str | None, as_json: bool, dry_run: bool = False) -> None:
     "Read an export of rlm itself: all of it, or nothing."
     with open(path, encoding="utf-8-sig") as lines:
         if dry_run:
@@ -115,8 +100,8 @@ def import_command(memory: Memory, given: tuple[str, ...], named_format: str | N
         raise InvalidInput(f"There are too many words: {' '.join(given)}.", "Give one PATH, and one format.")
     path = Path(given[-1])
     format = given[0] if len(given) == 2 else named_format or format_of(path)
-    if format == "jsonl" and path.is_file() and is_store(path):
-        import_store(memory, path, named, as_json, dry_run)
+    if format == "jsonl" and path.is_file() and _is_store(path):
+        _import_store(memory, path, named, as_json, dry_run)
         return
     report = import_export(memory, path, format, embed=False, facts=facts, user=user, dry_run=dry_run)
     if report.added and not (later or dry_run) and memory.embeddings.model() is not None:
@@ -141,11 +126,7 @@ UNITS = {"jsonl": "lines", "pam": "lines", "markdown": "lines", "rdf": "paragrap
 ENDINGS = {".jsonl": "jsonl", ".json": "pam", ".md": "markdown", ".ttl": "rdf"}  # ending of a file → format
 
 
-def export_parts(memory: Memory,         # an open store
-                 format: str,            # one of `UNITS`
-                 namespace: str | None,  # the one namespace that is wanted; None: not named
-                 words: bool,            # with texts, where the format can do without
-                 ) -> Generator[str, None, None]:
+def _export_parts(memory: Memory, format: str, namespace: str | None, words: bool) -> Generator[str, None, None]:
     "Return the lines of an export, or its paragraphs."
     if format == "jsonl":
         return export_lines(memory.backend, memory.clock.now(), namespace)
@@ -174,6 +155,6 @@ def export_command(memory: Memory, target: str, format: str | None, rdf: bool, o
     if chosen is None or (rdf and chosen != "rdf"):
         raise InvalidInput("There is no format given." if chosen is None else f"--rdf and --format {chosen} say two things.",
                            "Give one with --format: jsonl for rlm, pam for other programs, markdown for people, rdf for linked data.")
-    with closing(export_parts(memory, chosen, one_namespace(named, only), words)) as parts:
+    with closing(_export_parts(memory, chosen, one_namespace(named, only), words)) as parts:
         count = write_export(target, parts)
     report_export(target, count, UNITS[chosen], as_json)

@@ -48,27 +48,18 @@ COMMANDS = {  # name → where the command is, and what the list of commands say
     "bench": ("rlm.bench.cli:bench", "Run benchmarks: each prints a table, or writes the JSON that its chapter plots.")}
 
 
-class LazyGroup(Group):
+class _LazyGroup(Group):
     "A group that imports the module of a command when that command is used, and lists all of them without importing any."
 
-    def __init__(self,
-                 *args: Any,  # arguments of `click.Group`
-                 lazy: Mapping[str, tuple[str, str]],  # name → `module:attribute`, and a line of help
-                 **more: Any,  # arguments of `click.Group`
-                 ) -> None:
+    def __init__(self, *args: Any, lazy: Mapping[str, tuple[str, str]], **more: Any) -> None:
         super().__init__(*args, **more)
         self.lazy = lazy
 
-    def list_commands(self,
-                      ctx: click.Context,  # click's context of this run
-                      ) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:
         "All names, those first that are always loaded."
         return [*super().list_commands(ctx), *self.lazy]
 
-    def get_command(self,
-                    ctx: click.Context,  # click's context of this run
-                    name: str,           # name that was typed
-                    ) -> click.Command | None:
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         "A command by its name; its module is imported now."
         if name not in self.lazy:
             return super().get_command(ctx, name)
@@ -76,18 +67,12 @@ class LazyGroup(Group):
         found: click.Command = getattr(import_module(module), attribute)
         return found
 
-    def shell_complete(self,
-                       ctx: click.Context,  # click's context of this run
-                       incomplete: str,     # beginning of a word
-                       ) -> list[CompletionItem]:
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         "Return the names that a word may become, from the table: no command is imported for it."
         names = {**{n: c.get_short_help_str() for n, c in self.commands.items()}, **{n: about for n, (_, about) in self.lazy.items()}}
         return [CompletionItem(n, help=about) for n, about in names.items() if n.startswith(incomplete)]
 
-    def format_commands(self,
-                        ctx: click.Context,            # click's context of this run
-                        formatter: click.HelpFormatter,  # click's formatter of the help
-                        ) -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         "Write the list of commands, from the table."
         own = {name: command.get_short_help_str(200) for name, command in self.commands.items()}
         about = {name: own.get(name) or self.lazy[name][1] for name in self.list_commands(ctx)}
@@ -95,7 +80,7 @@ class LazyGroup(Group):
             formatter.write_dl(list(about.items()))
 
 
-@click.group(cls=LazyGroup, lazy=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]},
+@click.group(cls=_LazyGroup, lazy=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]},
              epilog=example('rlm memory write "I am allergic to peanuts." --tag health',
                             'rlm memory search "peanut allergy"'))
 @click.version_option(package_name="rlm", prog_name="rlm")

@@ -27,10 +27,7 @@ SERVERS_KEY = {"vscode": "servers"}  # client → name of its object of servers;
 TYPED = ("claude-code", "vscode")  # clients whose entries name the transport
 
 
-def desktop_folder(platform: str,               # `sys.platform`
-                   home: Path,                  # the user's home
-                   environment: Mapping[str, str],  # variables of the process
-                   ) -> Path:
+def _desktop_folder(platform: str, home: Path, environment: Mapping[str, str]) -> Path:
     "Return the folder in which Claude Desktop keeps its configuration."
     if platform == "darwin":
         return home / "Library" / "Application Support" / "Claude"
@@ -47,7 +44,7 @@ def config_path(client: str,               # one of `CLIENTS`
                 ) -> Path:
     "Return the file in which a client looks for its servers. Raises `InvalidInput` for a client that is not known."
     home = home or Path.home()
-    places = {"claude-desktop": desktop_folder(platform, home, environment) / "claude_desktop_config.json",
+    places = {"claude-desktop": _desktop_folder(platform, home, environment) / "claude_desktop_config.json",
               "claude-code": folder / ".mcp.json", "cursor": home / ".cursor" / "mcp.json", "vscode": folder / ".vscode" / "mcp.json"}
     if client not in places:
         raise InvalidInput(f"The client {client!r} is not known.", f"Known: {', '.join(CLIENTS)}.")

@@ -49,8 +49,7 @@ def set_options(**values: Any,  # values of options, as click passes them
     return found | ({"valid_to": None} if str(found.get("valid_to")).lower() == "none" and "valid_to" in found else {})
 
 
-def read_jsonl(lines: IO[str],  # a text or an object of fields a line; blank lines are skipped
-               ) -> Iterator[dict[str, Any]]:
+def _read_jsonl(lines: IO[str]) -> Iterator[dict[str, Any]]:
     "Memories from JSON Lines."
     for number, line in enumerate(lines, start=1):
         if line.strip():
@@ -65,8 +64,7 @@ def read_jsonl(lines: IO[str],  # a text or an object of fields a line; blank li
             yield {"text": item} if isinstance(item, str) else item
 
 
-def spoken_texts(given: tuple[str, ...],  # arguments of `write`
-                 ) -> list[str]:
+def _spoken_texts(given: tuple[str, ...]) -> list[str]:
     "Return the texts that arguments stand for: words without quotes are one. Raises `InvalidInput` for words beside quoted texts."
     single = [len(t.split()) == 1 and t != "-" for t in given]
     if len(given) < 2 or not any(single):
@@ -98,8 +96,8 @@ def write(memory: Memory, text: tuple[str, ...], jsonl: IO[str] | None, id_: str
 
     Words without quotes are one memory: `rlm memory write I am allergic`."""
     common = set_options(id=id_, **fields)
-    texts = [sys.stdin.buffer.read().decode() if t == "-" else t for t in spoken_texts(text)]
-    items = [{**common, "text": t} for t in texts] + [{**common, **item} for item in (read_jsonl(jsonl) if jsonl else ())]
+    texts = [sys.stdin.buffer.read().decode() if t == "-" else t for t in _spoken_texts(text)]
+    items = [{**common, "text": t} for t in texts] + [{**common, **item} for item in (_read_jsonl(jsonl) if jsonl else ())]
     if not items:
         raise InvalidInput("There is nothing to write.", "Give a text, - for standard input, or --jsonl FILE.")
     again = {n: r for n, t in enumerate(texts) if (r := same_again(memory, t, common))} if not (slot or policy or context) else {}
@@ -125,13 +123,12 @@ def write(memory: Memory, text: tuple[str, ...], jsonl: IO[str] | None, id_: str
 HOLDS_AGAIN = "What has ended is kept in the history; rlm memory update ID --valid-to none makes it current again."
 
 
-def read_messages(file: IO[str],  # JSON, JSON Lines, or plain text
-                  ) -> list[Any]:
+def _read_messages(file: IO[str]) -> list[Any]:
     "Return the messages of a conversation: JSON, an object or text a line, a chat of KakaoTalk, or plain lines. Raises `InvalidInput`."
     text = file.read()
     start = text.lstrip("\ufeff \t\r\n")[:1]
     if start in ("{", '"'):
-        return list(read_jsonl(io.StringIO(text)))
+        return list(_read_jsonl(io.StringIO(text)))
     if is_kakaotalk(text):
         return [{"speaker": t["speaker"], "text": t["text"]} for c in kakaotalk_conversations(text) for t in c.turns]
     if start != "[":
@@ -143,8 +140,7 @@ def read_messages(file: IO[str],  # JSON, JSON Lines, or plain text
     return list(found)
 
 
-def take_session(turns: list[Any],  # turns of a file; a session that they name is taken out
-                 ) -> str | None:
+def _take_session(turns: list[Any]) -> str | None:
     "Return the session that turns name; None: they name none. Raises `InvalidInput` where they are of several."
     named = {turn.pop("session") for turn in turns if isinstance(turn, dict) and "session" in turn}
     if len(named) > 1:
@@ -162,8 +158,8 @@ def remember(memory: Memory, file: IO[str], model: str | None, as_json: bool) ->
 
     FILE is a JSON list of messages, a JSON object a line, a chat that KakaoTalk exported, or a line of plain text for each message of one
     person. What was noted waits for `rlm review accept` or `reject`; it is served meanwhile, marked."""
-    messages = read_messages(file)
-    take_session(messages)
+    messages = _read_messages(file)
+    _take_session(messages)
     found = memory.remember(messages, model)
     if as_json:
         return print_json(found.as_dict())
@@ -196,15 +192,12 @@ filter_options = options(
                  "in June, --valid-at 2026-05-20 finds the new home, --as-of 2026-05-20 the old one."))
 
 
-def filter_arguments(status: tuple[str, ...] = (),  # each --status, 'any' perhaps among them
-           **filters: Any,                # the other options
-           ) -> dict[str, Any]:
+def _filter_arguments(status: tuple[str, ...] = (), **filters: Any) -> dict[str, Any]:
     "Filters as `Memory.search` takes them."
     return set_options(status="any" if "any" in status else status, **filters)
 
 
-def tell_if_empty(memory: Memory,  # namespace in which nothing was found
-                  ) -> None:
+def _tell_if_empty(memory: Memory) -> None:
     "Say on the standard error that the namespace holds nothing, and which ones do: its name may be misspelt."
     if not memory.stats()["memories"]:
         others = [n for n in memory.namespaces() if n != memory.ctx.namespace]
@@ -229,13 +222,13 @@ def search(memory: Memory, query: str, k: int | None, slot: str | None, radius: 
            min_score: float | None, trace: bool, as_json: bool, **filters: Any) -> None:
     "Find the memories that fit QUERY best."
     hits = memory.search(query, k, slot=slot, radius=radius, fallback=not no_fallback, min_score=min_score, context=context,
-                         **filter_arguments(**filters))
+                         **_filter_arguments(**filters))
     memory.searcher.record(hits, "cli")
     print_json(hits.as_dicts()) if as_json else click.echo(repr(hits.trace()) if trace else hits.text(terminal_width(), text_width()))
     if as_json and hits.waiting:
         click.echo(hits.still_waiting, err=True)
     if not hits:
-        tell_if_empty(memory)
+        _tell_if_empty(memory)
     if hits.source != "index" and hits.filters.as_of is None:
         found = "Found by full text alone" if hits.source == "full text" else "Nothing was looked for"
         click.echo(f"{found}: the search index is being built, and this command ends when it is.", err=True)
@@ -248,7 +241,7 @@ def search(memory: Memory, query: str, k: int | None, slot: str | None, radius: 
 @with_memory()
 def list_(memory: Memory, k: int, ended: bool, as_json: bool, **filters: Any) -> None:
     "List the memories stored last, newest first."
-    given = filter_arguments(**filters)
+    given = _filter_arguments(**filters)
     page = None if ended else memory.list(k, **given)
     found = memory.reader.ended(k, given) if page is None else page
     where = memory.ctx.where
@@ -262,7 +255,7 @@ def list_(memory: Memory, k: int, ended: bool, as_json: bool, **filters: Any) ->
     if page is not None and page.next_cursor is not None:
         click.echo(f"These are the newest {k:,}; -k {2 * k} shows more.", err=True)
     if not found and not ended:
-        tell_if_empty(memory)
+        _tell_if_empty(memory)
 
 
 @memory_group.command(epilog=example("rlm memory show tea", "rlm memory show tea --as-of 2026-05-01 --json"))
@@ -286,7 +279,7 @@ def show(memory: Memory, id: str, as_of: str | None, as_json: bool) -> None:
 @with_memory()
 def explain(memory: Memory, query: str, id: str, as_json: bool, **filters: Any) -> None:
     "Explain why the memory ID is found for QUERY, or why not."
-    why = memory.explain(query, id, **filter_arguments(**filters))
+    why = memory.explain(query, id, **_filter_arguments(**filters))
     print_json(why.as_dict()) if as_json else click.echo(repr(why))
 
 
@@ -346,7 +339,7 @@ def delete(memory: Memory, id: tuple[str, ...], erase: bool, force: bool, restar
         texts = [memory.history(one).versions[-1].text for one in id]  # what is not there is said before anything is asked
         click.confirm(f"Erase {f'{len(id)} memories' if len(id) > 1 else repr(clip(texts[0], 60))} for good?", abort=True, err=True)
     ended = _ended_by(memory, id)
-    report_deleted(memory, memory.delete(list(id), erase=erase, force=force, restart=restart), erase, as_json, ended=ended)
+    _report_deleted(memory, memory.delete(list(id), erase=erase, force=force, restart=restart), erase, as_json, ended=ended)
 
 
 def _ended_by(memory: Memory, ids: Sequence[str]) -> list[MemoryRecord]:
@@ -358,13 +351,8 @@ def _ended_by(memory: Memory, ids: Sequence[str]) -> list[MemoryRecord]:
     return list(found.values())
 
 
-def report_deleted(memory: Memory,  # memory that was deleted from
-                   count: int,      # number of memories that are gone
-                   erase: bool,     # whether they are out of the file
-                   as_json: bool,   # whether JSON is wanted
-                   ids: Sequence[str] = (),  # those that a command has chosen
-                   ended: Sequence[MemoryRecord] = (),  # memories that the deleted ones had ended
-                   ) -> None:
+def _report_deleted(memory: Memory, count: int, erase: bool, as_json: bool, ids: Sequence[str] = (),
+                    ended: Sequence[MemoryRecord] = ()) -> None:
     "Print how many memories were deleted or erased, what is current again without them, and which copies may still hold their text."
     copies, again = memory.copies() if erase else [], [r for r in ended if memory.get(r.id).valid_to is None]
     if as_json:
@@ -394,7 +382,7 @@ def forget(memory: Memory, about: str, keep: tuple[str, ...], erase: bool, yes: 
         click.confirm(f"{'Erase' if erase else 'Forget'} {'this' if len(found) == 1 else f'these {len(found)}'}?", abort=True, err=True)
     ids = [r.id for r in found]
     ended = _ended_by(memory, ids)
-    report_deleted(memory, memory.delete(ids, erase=erase) if found else 0, erase, as_json, ids, ended)
+    _report_deleted(memory, memory.delete(ids, erase=erase) if found else 0, erase, as_json, ids, ended)
 
 
 @memory_group.command(epilog=example('rlm memory recall "peanut allergy" -k 3', 'rlm memory recall "치과는 언제 가?" --json'))
@@ -404,7 +392,7 @@ def forget(memory: Memory, about: str, keep: tuple[str, ...], erase: bool, yes: 
 @with_memory()
 def recall(memory: Memory, query: str, k: int | None, as_json: bool, **filters: Any) -> None:
     "Find the memories that fit QUERY best, from what is in mind if that is enough."
-    said = memory.intelligent_search(query, k=k, **filter_arguments(**filters))
+    said = memory.intelligent_search(query, k=k, **_filter_arguments(**filters))
     if as_json:
         print_json(said | {"results": [h.as_dict() for h in said["results"]]})
     else:
@@ -443,12 +431,12 @@ def add(memory: Memory, file: IO[str], session: str | None, as_json: bool) -> No
     """Store the turns in FILE, all or none; - for standard input.
 
     FILE is as `rlm memory remember` reads it: a JSON list, or an object a line, of text, speaker, role, time …"""
-    turns = read_messages(file)
+    turns = _read_messages(file)
     if not turns:
         raise InvalidInput("There is no turn to store.", 'Give one a line, such as {"speaker": "Mina", "text": "…"}.')
     if session is not None:
         turns = [{n: v for n, v in turn.items() if n != "session"} if isinstance(turn, dict) else turn for turn in turns]
-    stored = memory.add_conversation(turns, where := take_session(turns) if session is None else session)
+    stored = memory.add_conversation(turns, where := _take_session(turns) if session is None else session)
     name = stored[0].session if stored else where  # none is left where all were deleted
     print_value(as_json, [memory_dict(r) for r in stored], f"{len(stored):,} turns stored in conversation {name}.")
     for number, why in stored.refused.items():

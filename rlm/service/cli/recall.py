@@ -1,6 +1,8 @@
 """Commands over recall: what is in mind, the anchors, and the links between memories."""
 
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +28,7 @@ def attention_group() -> None:
     "Look at what is in mind: subjects, and the memories they lead to."
 
 
-def status_of(attention: SearchCoordinator,  # attention of one namespace
-              ) -> dict[str, Any]:
+def status_of(attention: SearchCoordinator) -> dict[str, Any]:
     "For JSON: the slots with their checkpoints, and what the layers did in this process."
     with attention.lock:
         attention.peek()
@@ -63,71 +64,65 @@ def _show(anchors: AnchorManager, as_json: bool) -> None:
     print_rows(as_json, anchors_dict(anchors), rows, headers)
 
 
+def _with_anchors(command: Callable[..., None]) -> Any:
+    "Add `--context` and the options of a store, pass the command the anchors that they name as its first argument, and show them after it."
+    @context_option
+    @with_memory()
+    @wraps(command)
+    def run(memory: Memory, context: str | None, as_json: bool, **given: Any) -> None:
+        command(anchors := memory.anchors.of(context), **given)
+        _show(anchors, as_json)
+    return run
+
+
 @anchors_group.command(epilog=example("rlm anchors status", "rlm anchors status --context chat-7 --json"))
-@context_option
-@with_memory()
-def status(memory: Memory, context: str | None, as_json: bool) -> None:
+@_with_anchors
+def status(anchors: AnchorManager) -> None:
     "Show where each anchor is, how far it looks, and how often it was used."
-    _show(memory.anchors.of(context), as_json)
 
 
 @anchors_group.command("set", epilog=example("rlm anchors set A tea", "rlm anchors set A tea --hops 3"))
 @click.argument("slot")
 @click.argument("id")
 @click.option("--hops", type=int, help="Links a search walks from it, 1 to 3. Default: by use.")
-@context_option
-@with_memory()
-def set_(memory: Memory, slot: str, id: str, hops: int | None, context: str | None, as_json: bool) -> None:
+@_with_anchors
+def set_(anchors: AnchorManager, slot: str, id: str, hops: int | None) -> None:
     "Put the anchor SLOT at the memory ID, pinned or not."
-    anchors = memory.anchors.of(context)
     anchors.set(slot, id, hop_budget=hops)
-    _show(anchors, as_json)
 
 
 @anchors_group.command(epilog=example("rlm anchors hops A 3", "rlm anchors hops A auto"))
 @click.argument("slot")
 @click.argument("links")
-@context_option
-@with_memory()
-def hops(memory: Memory, slot: str, links: str, context: str | None, as_json: bool) -> None:
+@_with_anchors
+def hops(anchors: AnchorManager, slot: str, links: str) -> None:
     "Let searches from the anchor SLOT walk LINKS links, 1 to 3; auto: by use. Nothing else of it changes."
-    anchors = memory.anchors.of(context)
     anchors.budget(slot, None if links == "auto" else read_count(int(links) if links.isdecimal() else links, "links"))
-    _show(anchors, as_json)
 
 
 @anchors_group.command(epilog=example("rlm anchors clear C"))
 @click.argument("slot")
-@context_option
-@with_memory()
-def clear(memory: Memory, slot: str, context: str | None, as_json: bool) -> None:
+@_with_anchors
+def clear(anchors: AnchorManager, slot: str) -> None:
     "Empty the anchor SLOT."
-    anchors = memory.anchors.of(context)
     anchors.set(slot, None)
-    _show(anchors, as_json)
 
 
 @anchors_group.command(epilog=example("rlm anchors pin A tea"))
 @click.argument("slot")
 @click.argument("id", required=False)
-@context_option
-@with_memory()
-def pin(memory: Memory, slot: str, id: str | None, context: str | None, as_json: bool) -> None:
+@_with_anchors
+def pin(anchors: AnchorManager, slot: str, id: str | None) -> None:
     "Keep the anchor SLOT where it is, or at the memory ID: searches and writes do not move it."
-    anchors = memory.anchors.of(context)
     anchors.pin(slot, id)
-    _show(anchors, as_json)
 
 
 @anchors_group.command(epilog=example("rlm anchors unpin A"))
 @click.argument("slot")
-@context_option
-@with_memory()
-def unpin(memory: Memory, slot: str, context: str | None, as_json: bool) -> None:
+@_with_anchors
+def unpin(anchors: AnchorManager, slot: str) -> None:
     "Let the anchor SLOT move again."
-    anchors = memory.anchors.of(context)
     anchors.unpin(slot)
-    _show(anchors, as_json)
 
 
 @anchors_group.command("export", epilog=example("rlm anchors export anchors.json"))

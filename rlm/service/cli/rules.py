@@ -32,9 +32,7 @@ def rules_group() -> None:
     "Store, apply, judge and audit rules: what to do when."
 
 
-def with_rules(makes: bool = False,  # may the command make a store that is not there yet?
-               held: bool = False,   # must the store hold something of a namespace that is named?
-               ) -> Callable[[Callable[..., None]], Any]:
+def _with_rules(makes: bool = False, held: bool = False) -> Callable[[Callable[..., None]], Any]:
     "Add the options that name a store, and pass the command its `RuleStore` as the first argument."
     def decorate(command: Callable[..., None]) -> Any:
         @with_memory(makes, held=held)
@@ -45,9 +43,7 @@ def with_rules(makes: bool = False,  # may the command make a store that is not 
     return decorate
 
 
-def show_rule(rule: Rule,     # the rule
-              as_json: bool,  # print JSON
-              ) -> None:
+def _show_rule(rule: Rule, as_json: bool) -> None:
     "Print one rule."
     if as_json:
         return print_json(rule.as_dict())
@@ -66,10 +62,10 @@ def show_rule(rule: Rule,     # the rule
 @click.option("--tag", "tags", multiple=True, help="A tag; repeat for several.")
 @click.option("--status", type=click.Choice(STATUSES), help="Default: hot.")
 @click.option("--pinned", is_flag=True, default=None, help="Never archive it for its age.")
-@with_rules(makes=True)
+@_with_rules(makes=True)
 def add(rules: RuleStore, expr: str | None, as_json: bool, **fields: Any) -> None:
     "Store a rule: EXPR says it in words, --formal so that it can be applied."
-    show_rule(rules.add_rule(expr, **set_options(**fields)), as_json)
+    _show_rule(rules.add_rule(expr, **set_options(**fields)), as_json)
 
 
 which_options = options(
@@ -88,7 +84,7 @@ def statuses(chosen: tuple[str, ...],   # each --status, 'any' perhaps among the
 @rules_group.command("list", epilog=example("rlm rules list", "rlm rules list --status hot --tag drinks -k 5 --json"))
 @click.option("-k", "limit", type=int, default=20, show_default=True, help="How many at most.")
 @which_options
-@with_rules()
+@_with_rules()
 def list_(rules: RuleStore, limit: int, status: tuple[str, ...], tags: tuple[str, ...], match: str, as_json: bool) -> None:
     "List rules, the most trusted first."
     found = rules.get_rules(statuses(status, "any"), tags, limit, match=match)
@@ -98,7 +94,7 @@ def list_(rules: RuleStore, limit: int, status: tuple[str, ...], tags: tuple[str
 @rules_group.command(epilog=example("rlm rules search 녹차 -k 3", 'rlm rules search "what to drink" --json'))
 @click.argument("query")
 @click.option("-k", "k", type=int, default=5, show_default=True, help="How many at most.")
-@with_rules()
+@_with_rules()
 def search(rules: RuleStore, query: str, k: int, as_json: bool) -> None:
     "Find the rules that say most about QUERY."
     hits = rules.search(query, k)
@@ -109,7 +105,7 @@ def search(rules: RuleStore, query: str, k: int, as_json: bool) -> None:
 
 @rules_group.command(epilog=example("rlm rules show morning", "rlm rules show morning --json"))
 @click.argument("id")
-@with_rules()
+@_with_rules()
 def show(rules: RuleStore, id: str, as_json: bool) -> None:
     "Show the rule ID."
     found = rules.get(id)
@@ -118,7 +114,7 @@ def show(rules: RuleStore, id: str, as_json: bool) -> None:
 
 @rules_group.command(epilog=example("rlm rules history morning", "rlm rules history morning --json"))
 @click.argument("id")
-@with_rules()
+@_with_rules()
 def history(rules: RuleStore, id: str, as_json: bool) -> None:
     "Show what happened to the rule ID, with the evidence for each change."
     line = rules.history(id)
@@ -131,11 +127,11 @@ def history(rules: RuleStore, id: str, as_json: bool) -> None:
 @click.option("--helped", type=int, default=0, help="How often it helped.")
 @click.option("--failed", type=int, default=0, help="How often it misled; too often, and it is held.")
 @click.option("--at", "timestamp", help="When, with a time zone. Default: now.")
-@with_rules()
+@_with_rules()
 def used(rules: RuleStore, id: str, helped: int, failed: int, timestamp: str | None, as_json: bool) -> None:
     "Report that the rule ID was used, and how it went."
     helped, failed = read_count(helped, "--helped"), read_count(failed, "--failed")
-    show_rule(rules.update_usage(id, helped, failed, timestamp), as_json)
+    _show_rule(rules.update_usage(id, helped, failed, timestamp), as_json)
 
 
 def read_fact(text: str,  # a fact as name=value
@@ -151,8 +147,7 @@ def read_fact(text: str,  # a fact as name=value
     return name.strip(), found if isinstance(found, bool | int | float | str) else value
 
 
-def read_facts_json(file: IO[str],  # a JSON object
-                    ) -> dict[str, object]:
+def _read_facts_json(file: IO[str]) -> dict[str, object]:
     "Read facts from a file. Raises `InvalidInput`."
     try:
         found = json.load(file)
@@ -163,8 +158,7 @@ def read_facts_json(file: IO[str],  # a JSON object
     return found
 
 
-def model_fallbacks(settings: Settings,  # its model is asked
-                    ) -> tuple[Fallback, ...]:
+def _model_fallbacks(settings: Settings) -> tuple[Fallback, ...]:
     "Return the fallbacks of a tie: a synthesis by the configured model, then its free answer. Raises `InvalidInput`, `ModelError`."
     from rlm.agent.models.base import Message
     from rlm.agent.models.clients import open_model
@@ -186,14 +180,14 @@ def model_fallbacks(settings: Settings,  # its model is asked
 @click.option("--resolve", is_flag=True, help="Resolve what is in dispute, and say how.")
 @click.option("--record", is_flag=True, help="Resolve, and write down who won and lost; repeated losers get a failure.")
 @click.option("--ask-model", is_flag=True, help="Resolve; where proof and vote leave a tie, ask the model of the setting model.")
-@with_rules()
+@_with_rules()
 def apply(rules: RuleStore, facts: tuple[str, ...], file: IO[str] | None, tags: tuple[str, ...], match: str, resolve: bool,
           record: bool, ask_model: bool, as_json: bool) -> None:
     "Apply rules to FACTS, each written name=value: show which fire, and what they say."
-    situation = {**(read_facts_json(file) if file else {}), **dict(map(read_fact, facts))}
+    situation = {**(_read_facts_json(file) if file else {}), **dict(map(read_fact, facts))}
     found: Any = rules.apply(situation, filter_tags=tags, match=match)
     if resolve or record or ask_model:
-        resolver = ConflictResolver(rules, model_fallbacks(rules.settings) if ask_model else ())
+        resolver = ConflictResolver(rules, _model_fallbacks(rules.settings) if ask_model else ())
         found = resolver.resolve(found)
         if record and found.rulings:
             resolver.record(found)
@@ -209,7 +203,7 @@ def apply(rules: RuleStore, facts: tuple[str, ...], file: IO[str] | None, tags: 
 @click.option("--verdict", type=click.Choice(VERDICTS), help="Only those that were judged so; unknown: not judged.")
 @click.option("-k", "limit", type=int, default=50, show_default=True, help="How many at most.")
 @click.option("--offenders", is_flag=True, help="Count by rule: those that were disproved, or followed wrongly, at least twice.")
-@with_rules()
+@_with_rules()
 def conflicts(rules: RuleStore, rule: str | None, stage: str | None, since: str | None, until: str | None, verdict: str | None, limit: int,
               offenders: bool, as_json: bool) -> None:
     "List the conflicts that were recorded, the newest first: the rules, what decided, who was followed, who was disproved, the verdict."
@@ -225,7 +219,7 @@ def conflicts(rules: RuleStore, rule: str | None, stage: str | None, since: str 
 @click.argument("conflict")
 @click.argument("verdict", type=click.Choice(VERDICTS))
 @click.option("--by", "judge", default="person", show_default=True, help="Who judges.")
-@with_rules()
+@_with_rules()
 def judge_(rules: RuleStore, conflict: str, verdict: str, judge: str, as_json: bool) -> None:
     "Judge the decision of a recorded CONFLICT, its id or last: VERDICT right or wrong counts for the rules that were followed."
     found = ConflictLog(rules).judge(conflict, verdict, judge)
@@ -241,10 +235,10 @@ def decision(name: str,                                    # name of the command
     @rules_group.command(name, help=said, epilog=example(shown))
     @click.argument("id")
     @click.option("--reason", default="", help="Why, for the history.")
-    @with_rules()
+    @_with_rules()
     def decide(rules: RuleStore, id: str, reason: str, as_json: bool) -> None:
         "Decide, and show the rule."
-        show_rule(act(rules, id, reason), as_json)
+        _show_rule(act(rules, id, reason), as_json)
     return decide
 
 
@@ -261,7 +255,7 @@ release = decision("release", RuleStore.release, "Make the rule ID, held or arch
 @click.option("--now", help="The time to judge by. Default: the clock's.")
 @click.option("--dry-run", is_flag=True, help="Only say what would happen.")
 @click.option("--force", is_flag=True, help="Even if the clock went back since the last run.")
-@with_rules()
+@_with_rules()
 def run_jobs(rules: RuleStore, now: str | None, dry_run: bool, force: bool, as_json: bool) -> None:
     "Promote, demote and archive whatever is due; from cron, or by hand. A second run changes nothing."
     report = rules.run_due(now, dry_run=dry_run, force=force)
@@ -270,7 +264,7 @@ def run_jobs(rules: RuleStore, now: str | None, dry_run: bool, force: bool, as_j
 
 @rules_group.command("scheduler", epilog=example("rlm rules scheduler --show", "rlm rules scheduler --show --json"))
 @click.option("--show", is_flag=True, help="Say when the job would run next, and end.")
-@with_rules()
+@_with_rules()
 def scheduler_(rules: RuleStore, show: bool, as_json: bool) -> None:
     "Run the job every day at 00:00 in the zone of the setting time_zone, until stopped."
     runs = [f"{at:%Y-%m-%d %H:%M %Z}" for at in next_runs(rules.settings.time_zone, rules.clock.now())]
@@ -292,7 +286,7 @@ def scheduler_(rules: RuleStore, show: bool, as_json: bool) -> None:
 @rules_group.command(epilog=example("rlm rules audit", "rlm rules audit --status any --json"))
 @click.option("--status", type=click.Choice([*STATUSES, "any"]), multiple=True, help="Default: hot and ltm.")
 @click.option("--strict", is_flag=True, help="Exit with 1 when something was found.")
-@with_rules()
+@_with_rules()
 def audit(rules: RuleStore, status: tuple[str, ...], strict: bool, as_json: bool) -> None:
     "Find rules that can contradict each other (with an example), never fire, say nothing, or are superfluous."
     report = audited(rules, statuses(status, ("hot", "ltm")))
@@ -305,9 +299,7 @@ format_option = click.option("--format", "form", type=click.Choice(["jsonl", "cs
                              "decision table. Default: by the end of PATH, else jsonl.")
 
 
-def is_table(path: Path,        # the file of an import or export
-             form: str | None,  # value of --format
-             ) -> bool:
+def _is_table(path: Path, form: str | None) -> bool:
     "Return whether a file of rules is a decision table."
     return form == "csv" or (form is None and path.suffix.lower() == ".csv")
 
@@ -316,11 +308,11 @@ def is_table(path: Path,        # the file of an import or export
                                               "rlm rules export - --format csv", "rlm rules export mine.jsonl --json"))
 @click.argument("path", type=click.Path(path_type=Path, allow_dash=True))
 @format_option
-@with_rules(held=True)
+@_with_rules(held=True)
 def export_(rules: RuleStore, path: Path, form: str | None, as_json: bool) -> None:
     """Write all rules to PATH, a line of JSON each; - for standard output. A decision table in CSV has the rules with a formal side,
     without their counts."""
-    if is_table(path, form):
+    if _is_table(path, form):
         report_export(path, write_export(path, export_table(rules)) - 1, "rules", as_json)
     else:
         report_export(path, write_export(path, rules.export_lines()), "rules", as_json)
@@ -330,11 +322,11 @@ def export_(rules: RuleStore, path: Path, form: str | None, as_json: bool) -> No
                                               "rlm rules export - | rlm rules import - -n other --json"))
 @click.argument("path", type=click.Path(path_type=Path, allow_dash=True))
 @format_option
-@with_rules(makes=True)
+@_with_rules(makes=True)
 def import_(rules: RuleStore, path: Path, form: str | None, as_json: bool) -> None:
     """Take rules in from PATH, all or none; - for standard input. What is here already stays as it is; exit code 1 if a rule differs
     from it. A decision table in CSV names its hit policy in the first cell: unique, any, first, collect, collect < or collect >."""
     text = sys.stdin.buffer.read().decode() if str(path) == "-" else read_rules_file(path)
-    report = import_table(rules, text) if is_table(path, form) else rules.import_lines(text.split("\n"))
+    report = import_table(rules, text) if _is_table(path, form) else rules.import_lines(text.split("\n"))
     told = {"added": report.added, "unchanged": report.unchanged, "refused": dict(report.refused)}
     report_import(told, f"{report.added} added, {report.unchanged} unchanged, {len(report.refused)} refused.", report.refused, as_json)

@@ -43,9 +43,7 @@ def tokens_group() -> None:
     "Add, list, rotate and revoke tokens: who may call the server."
 
 
-def token_dict(token: Token,                  # a token of the file
-               used: datetime | None = None,  # last use; None: never, or not known
-               ) -> dict[str, object]:
+def _token_dict(token: Token, used: datetime | None = None) -> dict[str, object]:
     "Return what is known of a token, for JSON: never the token itself, nor its hash."
     found = {"id": token.id, "namespace": token.namespace, "rights": list(token.rights), **token.details()}
     return found | {"namespaces": list(token.namespaces)} | ({"last_used": to_iso(used)} if used else {})
@@ -57,14 +55,10 @@ def minute(moment: datetime | None,  # in UTC
     return "" if moment is None else f"{moment:%Y-%m-%d %H:%M}"
 
 
-def show_token(secret: str,    # token that was made
-               made: Token,    # entry that is kept of the token
-               as_json: bool,  # whether it is told as JSON
-               **more: object,  # further fields of the JSON
-               ) -> None:
+def _show_token(secret: str, made: Token, as_json: bool, **more: object) -> None:
     "Print a token, this once; what it opens goes to the standard error."
     if as_json:
-        return print_json({"token": secret, **token_dict(made), **more})
+        return print_json({"token": secret, **_token_dict(made), **more})
     click.echo(secret)
     where = " and ".join(repr(n) for n in made.namespaces)
     until = f" until {minute(made.expires)} UTC" if made.expires else ""
@@ -87,7 +81,7 @@ def add(namespaces: tuple[str, ...], rights: tuple[str, ...], label: str, expire
     settings = load_settings(config, namespace=namespaces[0] if namespaces else None, token_file=token_file)
     tokens = TokenFile(settings.token_file)
     ends = None if expires is None else read_expiry(expires, tokens.clock.now())
-    show_token(*tokens.add((settings.namespace, *namespaces[1:]), rights, label=label, expires=ends), as_json)
+    _show_token(*tokens.add((settings.namespace, *namespaces[1:]), rights, label=label, expires=ends), as_json)
 
 
 @tokens_group.command("list", epilog=example("rlm tokens list"))
@@ -99,7 +93,7 @@ def list_(token_file: Path | None, config: Path | None, as_json: bool) -> None:
     known, used = tokens.tokens(), TokenUses(tokens.path).read()
     rows = [(t.id, ", ".join(t.namespaces), ", ".join(t.rights), t.label, minute(t.created), minute(used.get(t.id)),
              minute(t.expires) if t.valid_at(tokens.clock.now()) else "expired") for t in known]
-    print_rows(as_json, [token_dict(t, used.get(t.id)) for t in known], rows,
+    print_rows(as_json, [_token_dict(t, used.get(t.id)) for t in known], rows,
                ["id", "namespace", "rights", "label", "made", "last used", "ends"], "There are no tokens. Make one with: rlm tokens add")
 
 
@@ -113,7 +107,7 @@ def rotate(id: str, grace: str | None, token_file: Path | None, config: Path | N
     tokens = TokenFile(load_settings(config, token_file=token_file).token_file)
     secret, made = tokens.rotate(id, timedelta() if grace is None else read_lifetime(grace))
     ends = next((t.expires for t in tokens.tokens() if t.id == id), None)
-    show_token(secret, made, as_json, replaced={"id": id, "works_until": ends and to_iso(ends)})
+    _show_token(secret, made, as_json, replaced={"id": id, "works_until": ends and to_iso(ends)})
     if not as_json:
         click.echo(f"Token {id}, which it replaces, {f'works until {minute(ends)} UTC' if ends else 'is refused from now on'}.", err=True)
 
@@ -125,7 +119,7 @@ def rotate(id: str, grace: str | None, token_file: Path | None, config: Path | N
 def revoke(id: str, token_file: Path | None, config: Path | None, as_json: bool) -> None:
     "Take the token with this ID back."
     gone = TokenFile(load_settings(config, token_file=token_file).token_file).revoke(id)
-    print_json(token_dict(gone)) if as_json else click.echo(f"Token {gone.id} for {gone.namespace!r} is revoked.")
+    print_json(_token_dict(gone)) if as_json else click.echo(f"Token {gone.id} for {gone.namespace!r} is revoked.")
 
 
 PORT = 8378  # one beside that of `rlm serve`

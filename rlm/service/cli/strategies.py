@@ -18,13 +18,6 @@ from rlm.service.memory import Memory
 
 if TYPE_CHECKING:
     from rlm.agent.learning.pipeline import CurriculumReport
-    from rlm.agent.memory.stores import SQLiteStrategyStore
-
-
-def strategies_of(memory: Memory,  # an opened store
-                  ) -> "SQLiteStrategyStore":
-    "Return the strategies of a store, in its namespace."
-    return memory.strategies
 
 
 @memory_group.command("import", epilog=example("rlm memory import core_v1", "rlm memory import prov_v1 --json"))
@@ -35,7 +28,7 @@ def import_command(memory: Memory, source: str, as_json: bool) -> None:
     person. Exit code 1 if some were refused."""
     from rlm.agent.memory.packs import import_items, read_strategies, shipped_pack, shipped_packs
     items = shipped_pack(source) if source in shipped_packs() else read_strategies(source)
-    report = import_items(strategies_of(memory), items, reviewed=Path(source).suffix in (".yaml", ".yml"))
+    report = import_items(memory.strategies, items, reviewed=Path(source).suffix in (".yaml", ".yml"))
     counts = {name: len(found) for name, found in report.as_dict().items()}
     report_import(report.as_dict(), ", ".join(f"{n} {name}" for name, n in counts.items()) + ".", report.refused, as_json)
 
@@ -55,10 +48,10 @@ def export_command(memory: Memory, target: Path, ontology: str | None, learned: 
         raise InvalidInput(f"{str(target)!r} would be a file in YAML, and a pack is JSON Lines.",
                            f"Write it to {target.stem}.jsonl; strategies to edit are written by: rlm memory candidates --out {target.name}")
     pack, gate = "mine_v1" if streamed else target.stem, PromotionPolicy.of(memory.settings)
-    done = export_pack(strategies_of(memory), pack, ontology, gate, learned)
+    done = export_pack(memory.strategies, pack, ontology, gate, learned)
     write_export(target, done.text.split("\n")[:-1])
     if not streamed:
-        mark_exported(strategies_of(memory), done)
+        mark_exported(memory.strategies, done)
     if as_json:
         return print_json({"pack": done.pack, "exported": [i.memory_id for i in done.items], "refused": dict(done.refused)}, err=streamed)
     written, shipped = len(done.items), sum(map(is_shipped, done.items))
@@ -67,7 +60,7 @@ def export_command(memory: Memory, target: Path, ontology: str | None, learned: 
     if learned and written:
         each = Counter(i.ontology or "any ontology" for i in done.items)
         click.echo("  " + ", ".join(f"{n} for {name}" for name, n in sorted(each.items())), err=streamed)
-    for item in (i for i in strategies_of(memory).items() if i.memory_id in done.refused):
+    for item in (i for i in memory.strategies.items() if i.memory_id in done.refused):
         click.echo(f"  {item.memory_id} {item.title}: {done.refused[item.memory_id]}", err=streamed)
 
 
@@ -81,7 +74,7 @@ def candidates_command(memory: Memory, out: Path, pack: str, ontology: str | Non
     "Print what was learned as YAML to read and edit; what the gates refuse has 'keep: false'."
     from rlm.agent.memory.packs import candidates
     from rlm.core.promotion import PromotionPolicy
-    items = [i for i in strategies_of(memory).items() if i.provenance.get("source") != "pack"]
+    items = [i for i in memory.strategies.items() if i.provenance.get("source") != "pack"]
     text = candidates(items, pack, ontology, PromotionPolicy.of(memory.settings))
     if not as_json or str(out) != "-":
         write_export(out, text.split("\n")[:-1])
@@ -97,12 +90,11 @@ def candidates_command(memory: Memory, out: Path, pack: str, ontology: str | Non
 def report_command(memory: Memory, most: int, as_json: bool) -> None:
     "Report which strategies go with shorter runs, which mislead, and which tasks taught what is used elsewhere."
     from rlm.agent.memory.strategy import memory_report, report_text
-    report = memory_report(strategies_of(memory), most)
+    report = memory_report(memory.strategies, most)
     print_json(report) if as_json else click.echo(report_text(report))
 
 
-def show_training(done: "CurriculumReport",  # result of a training
-                  ) -> None:
+def _show_training(done: "CurriculumReport") -> None:
     "Print a table of the passes, and which strategies the gate promoted."
     click.echo(repr(done) if done.results else "Nothing was left to be asked.")
     if done.curriculum == "queue":
@@ -141,7 +133,7 @@ def train_command(memory: Memory, file: Path | None, curriculum: Path | None, qu
     chosen = curriculum or file
     if (chosen is None) is not queue or (curriculum and file) or (queue and (control or passes > 1)):
         raise click.UsageError("Name one curriculum (rlm memory train --curriculum FILE), or --queue without --control and --passes.")
-    backend, gate = strategies_of(memory), PromotionPolicy.of(memory.settings)
+    backend, gate = memory.strategies, PromotionPolicy.of(memory.settings)
     setting = setting_for(open_model(model, memory.settings), memory_k, True, log_dir, {"clock": memory.clock})
     with ExitStack() as stack:
         @cache
@@ -158,7 +150,7 @@ def train_command(memory: Memory, file: Path | None, curriculum: Path | None, qu
         else:
             lessons = read_curriculum(chosen)
             done = train(lessons, backend, setting, ontology(lessons.path, lessons.ontology), passes=passes, control=control, gate=gate)
-    print_json(done.as_dict()) if as_json else show_training(done)
+    print_json(done.as_dict()) if as_json else _show_training(done)
 
 
 @click.group("strategies", cls=Group)

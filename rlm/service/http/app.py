@@ -31,22 +31,18 @@ NESTED: dict[str, type[BaseModel]] = {"filters": FilterFields, "turns": TurnBody
 ROUTES = [route for table in TABLES for route in table.routes]
 
 
-def problem_response(problem: HttpProblem,  # error to answer
-                     ) -> Response:
+def _problem_response(problem: HttpProblem) -> Response:
     "Return an error as FastAPI answers it."
     return Response(problem.body(), problem.status, problem.headers, media_type="application/problem+json")
 
 
-def body_fields(route: Any,  # route of FastAPI that a request fits
-                ) -> list[str]:
+def _body_fields(route: Any) -> list[str]:
     "Return the names of the fields that the body of a route has; none where it has no body of its own."
     found = [p.field_info.annotation for p in getattr(getattr(route, "dependant", None), "body_params", ())]
     return sorted(name for model in found for name in getattr(model, "model_fields", ()))
 
 
-def told_error(error: Mapping[str, Any],  # an error of pydantic
-               known: Sequence[str],      # fields of the body
-               ) -> dict[str, str]:
+def _told_error(error: Mapping[str, Any], known: Sequence[str]) -> dict[str, str]:
     "Return the place of an error and what is wrong there, in words that help the caller."
     place, what = error["loc"], error["msg"]
     if error["type"] == "json_invalid":
@@ -58,26 +54,25 @@ def told_error(error: Mapping[str, Any],  # an error of pydantic
     return {"where": error_location(place), "what": what}
 
 
-def handle_errors(app: FastAPI,  # application
-                  ) -> None:
+def _handle_errors(app: FastAPI) -> None:
     "Have the application answer errors as problems. What a caller sent is not sent back: the place of an error and its kind are enough."
     @app.exception_handler(RequestValidationError)
     async def malformed(request: Request, error: Any) -> Response:
-        known = body_fields(request.scope.get("route"))
-        found = [told_error(e, known) for e in error.errors()[:20]]
-        return problem_response(HttpProblem(422, "Some of it is missing, unknown or out of range.", errors=found))
+        known = _body_fields(request.scope.get("route"))
+        found = [_told_error(e, known) for e in error.errors()[:20]]
+        return _problem_response(HttpProblem(422, "Some of it is missing, unknown or out of range.", errors=found))
 
     @app.exception_handler(RlmError)
     async def ours(_request: Request, error: Any) -> Response:
-        return problem_response(log_problem(error))
+        return _problem_response(log_problem(error))
 
     @app.exception_handler(HttpProblem)
     async def refused(_request: Request, error: Any) -> Response:
-        return problem_response(error)
+        return _problem_response(error)
 
     @app.exception_handler(Exception)
     async def failed(_request: Request, error: Any) -> Response:
-        return problem_response(problem_of(error))
+        return _problem_response(problem_of(error))
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: Any) -> Response:
@@ -92,7 +87,7 @@ def handle_errors(app: FastAPI,  # application
             detail, hint = "Nothing is served at this path.", f"{f'Did you mean {near}? ' if near else ''}GET /docs lists what is."
         elif error.status_code == 400:
             detail = "The body can't be read as JSON."
-        return problem_response(HttpProblem(error.status_code, detail, hint, headers))
+        return _problem_response(HttpProblem(error.status_code, detail, hint, headers))
 
 
 def served_methods(app: FastAPI,  # application
@@ -126,8 +121,7 @@ LINKED = {"MemoryOut": ("/v1/memories/{id}", "id"), "RuleOut": ("/v1/rules/{id}"
           "RejectionOut": ("/v1/review/rejections/{id}", "id"), "ConversationOut": ("/v1/conversations/{session}", "session")}
 
 
-def link_answers(paths: Mapping[str, Mapping[str, dict[str, Any]]],  # paths of an OpenAPI page
-                 ) -> None:
+def _link_answers(paths: Mapping[str, Mapping[str, dict[str, Any]]]) -> None:
     "Add to each answer that names a memory, a rule, a rejection or a conversation the links to what can be done with it."
     there = {schema: [route["operationId"] for path, routes in paths.items() if path.startswith(place) and path.count("{") == 1
                       for route in routes.values()] for schema, (place, _) in LINKED.items()}
@@ -139,8 +133,7 @@ def link_answers(paths: Mapping[str, Mapping[str, dict[str, Any]]],  # paths of 
             answer["links"] = {name: {"operationId": name, "parameters": named} for name in there[schema]}
 
 
-def openapi_page(app: FastAPI,  # application
-                 ) -> Callable[[], dict[str, Any]]:
+def _openapi_page(app: FastAPI) -> Callable[[], dict[str, Any]]:
     "Return a function that gives the OpenAPI page, with the shape of errors in it; the page is made once."
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -157,14 +150,13 @@ def openapi_page(app: FastAPI,  # application
                         route["responses"] |= {str(s): found for s, found in problem_responses(409, basis=()).items()}
                     if "422" in route["responses"]:
                         route["responses"]["422"] = dict(problem_responses(422)[422])
-            link_answers(page["paths"])
+            _link_answers(page["paths"])
             app.openapi_schema = page
         return app.openapi_schema
     return openapi
 
 
-def application(service: Service,  # memories, metrics and spans
-                ) -> FastAPI:
+def application(service: Service) -> FastAPI:
     "Return the routes, without the gateway."
     from rlm import __version__
 
@@ -181,12 +173,12 @@ def application(service: Service,  # memories, metrics and spans
     app = FastAPI(title="rlm", version=__version__, summary="Long-term memory for language-model agents", docs_url=None, redoc_url=None,
                   lifespan=life, telemetry={"tracing": False, "metrics": False, "logs": False}, redirect_slashes=False,
                   generate_unique_id_function=lambda route: route.name)
-    handle_errors(app)
+    _handle_errors(app)
     app.include_router(memory_routes.bulk_routes(service))
     install(app, service, ROUTES)
     for others in (agent_routes, routes.upkeep_routes, routes.page_routes):
         app.include_router(others(service))
-    app.openapi = openapi_page(app)  # type: ignore[method-assign]
+    app.openapi = _openapi_page(app)  # type: ignore[method-assign]
     page = docs_page(app.openapi())
     headers = {"Content-Security-Policy": docs_policy(page)}
 

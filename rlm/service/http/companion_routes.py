@@ -30,8 +30,7 @@ applying, scope = Routes("/v1", "rules"), Routes("/v1", "upkeep")
 review, nights = Routes("/v1/review", "review"), Routes("/v1/sleep", "upkeep")
 
 
-def rejection_dict(r: Rejection,  # a rejection
-                   ) -> dict[str, Any]:
+def _rejection_dict(r: Rejection) -> dict[str, Any]:
     "Return a rejection for JSON: who, when and why, never what."
     found = {"id": r.id, "at": to_iso(r.created_at), "actor": r.actor, "reason": r.reason, "memory": r.memory_id, "note": r.note or None}
     return {name: value for name, value in found.items() if value is not None}
@@ -81,7 +80,7 @@ def get_review(call: Call) -> Any:
     "Return what waits for a person, and what was rejected."
     companion = call.memory.companion
     return {"proposals": [p.as_dict() for p in open_proposals(call.memory.reader)], "waiting": [w.as_dict() for w in companion.waiting()],
-            "rejections": [rejection_dict(r) for r in companion.rejections()]}
+            "rejections": [_rejection_dict(r) for r in companion.rejections()]}
 
 
 @review.add("POST", "/acceptances", "MemoryOut", 404, 507, status=201, right="admin")
@@ -107,14 +106,14 @@ def reject(call: Call, body: RejectBody) -> Any:
     "Reject what is wrong, for good: the memories that state it are deleted, and it is refused on every way in until it is lifted."
     if sum(x is not None for x in (body.id, body.text, body.value)) != 1:
         raise InvalidInput("The rejection names nothing, or several things.", "Give an id, a text, or a relation with its value.")
-    return rejection_dict(call.memory.companion.reject(body.id, text=body.text, subject=body.subject, relation=body.relation,
+    return _rejection_dict(call.memory.companion.reject(body.id, text=body.text, subject=body.subject, relation=body.relation,
                                                        value=body.value, reason=body.reason, actor=call.caller.id))
 
 
 @review.add("DELETE", "/rejections/{id}", "RejectionOut", 404, 507, right="admin")
 def lift(call: Call, id: QuotedId) -> Any:
     "Allow again what was rejected. What was deleted stays deleted until it is restored."
-    return rejection_dict(call.memory.companion.lift(id, call.caller.id))
+    return _rejection_dict(call.memory.companion.lift(id, call.caller.id))
 
 
 @nights.add("GET", "", "NightsOut")

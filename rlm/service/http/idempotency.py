@@ -27,7 +27,7 @@ Owner = tuple[str, str, str]  # hash of the token, namespace, key
 
 
 @dataclass
-class KeptAnswer:
+class _KeptAnswer:
     "A request that came with a key, and its answer."
 
     request: bytes  # digest of the request
@@ -37,21 +37,18 @@ class KeptAnswer:
     body: bytes = b""  # contents of the answer
 
 
-class IdempotencyCache:
+class _IdempotencyCache:
     "Answers by key, the oldest forgotten first."
 
     def __init__(self) -> None:
-        self._kept, self._bytes = OrderedDict[Owner, KeptAnswer](), 0
+        self._kept, self._bytes = OrderedDict[Owner, _KeptAnswer](), 0
 
-    def begin(self,
-              owner: Owner,    # token, namespace and key
-              request: bytes,  # digest of the request
-              ) -> KeptAnswer | None:
+    def begin(self, owner: Owner, request: bytes) -> _KeptAnswer | None:
         "Return the answer that was given before; None: this is the first time. Raises `HttpProblem`."
         self._forget()
         found = self._kept.get(owner)
         if found is None:
-            self._kept[owner] = KeptAnswer(request, time.monotonic())
+            self._kept[owner] = _KeptAnswer(request, time.monotonic())
             return None
         if found.request != request:
             raise HttpProblem(422, "The Idempotency-Key was used for another request.", "Use a fresh key for each request.")
@@ -60,12 +57,7 @@ class IdempotencyCache:
                               {"Retry-After": "1"})
         return found
 
-    def finish(self,
-               owner: Owner,        # token, namespace and key
-               status: int,         # status code of the answer
-               headers: list[Any],  # its headers
-               body: bytes,         # its contents
-               ) -> None:
+    def finish(self, owner: Owner, status: int, headers: list[Any], body: bytes) -> None:
         "Keep an answer, unless the request may be tried again."
         if status == 429 or not 200 <= status < 500:
             self._drop(owner)
@@ -74,9 +66,7 @@ class IdempotencyCache:
         found.status, found.headers, found.body = status, headers, body
         self._bytes += len(body)
 
-    def abandon(self,
-                owner: Owner,  # token, namespace and key
-                ) -> None:
+    def abandon(self, owner: Owner) -> None:
         "Forget a request that got no answer."
         if (found := self._kept.get(owner)) is not None and not found.status:
             self._drop(owner)
@@ -96,16 +86,10 @@ class IdempotencyCache:
 class IdempotentRequests:
     "An ASGI application that answers a request with the same `Idempotency-Key` once more with the same answer."
 
-    def __init__(self,
-                 app: App,  # application that does the work
-                 ) -> None:
-        self.app, self.cache = app, IdempotencyCache()
+    def __init__(self, app: App) -> None:
+        self.app, self.cache = app, _IdempotencyCache()
 
-    async def __call__(self,
-                       scope: Scope,      # connection scope of ASGI, its caller known
-                       receive: Receive,  # source of the body, which is there as a whole
-                       send: Send,        # sink of the answer
-                       ) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         "Serve one request. Raises `HttpProblem`."
         key, caller = header(scope, b"idempotency-key") if scope["type"] == "http" else "", scope.get("rlm.caller")
         if not key or caller is None or scope["method"] not in CHANGING_METHODS:
@@ -115,7 +99,7 @@ class IdempotentRequests:
                               f"Send 1 to {MAX_KEY} letters, digits and signs of ASCII, such as a UUID.")
         body: bytes = (await receive())["body"]
         owner = (caller.digest, caller.namespace, key)
-        if (kept := self.cache.begin(owner, request_digest(scope, body))) is not None:
+        if (kept := self.cache.begin(owner, _request_digest(scope, body))) is not None:
             await send({"type": "http.response.start", "status": kept.status, "headers": [*kept.headers, REPLAYED]})
             await send({"type": "http.response.body", "body": kept.body})
             return
@@ -135,9 +119,7 @@ class IdempotentRequests:
             self.cache.abandon(owner)
 
 
-def request_digest(scope: Scope,  # connection scope of ASGI
-                   body: bytes,   # body of the request
-                   ) -> bytes:
+def _request_digest(scope: Scope, body: bytes) -> bytes:
     "Return a digest of what a request asks for."
     told = (scope["method"], scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1"), header(scope, b"content-type"),
             header(scope, b"if-match"))

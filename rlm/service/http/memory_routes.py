@@ -43,8 +43,7 @@ BULK = {"requestBody": {"required": True, "content": {"application/x-ndjson": {
     "example": '{"text": "I am allergic to peanuts."}\n{"text": "다음 주 화요일에 치과 예약이 있어", "tags": ["health"]}\n'}}}}
 
 
-def matched_version(header: str | None,  # value of If-Match
-                    ) -> int | None:
+def _matched_version(header: str | None) -> int | None:
     "Return the version that a change expects; None: whichever it is. Raises `HttpProblem`."
     if header is None or header.strip() == "*":
         return None
@@ -80,8 +79,7 @@ def _list_filters(tag: Annotated[Labels, Query(description="Only with this tag; 
     return found
 
 
-def read_lines(body: bytes,  # a memory a line, as JSON
-               ) -> list[WriteBody]:
+def _read_lines(body: bytes) -> list[WriteBody]:
     "Return the memories of a bulk request. Raises `RequestValidationError`, naming the line, and `InvalidInput`."
     lines = [line for line in body.split(b"\n") if line.strip()]
     if not 1 <= len(lines) <= MAX_TURNS:
@@ -122,8 +120,7 @@ def create_memory(call: Call, body: WriteBody) -> Any:
         return memory_response(stored, 201, **({"superseded": ended} if ended else {}))
 
 
-def bulk_routes(service: Service,  # memories, metrics and spans
-                ) -> APIRouter:
+def bulk_routes(service: Service) -> APIRouter:
     "Return the route that stores many memories, whose body is no JSON."
     routes = APIRouter(tags=["memories"], dependencies=[Depends(known_params_only)])
 
@@ -136,7 +133,7 @@ def bulk_routes(service: Service,  # memories, metrics and spans
                  response_class=NdjsonResponse)
     async def create_memories(request: Request, caller: WriteCaller) -> Response:
         "Store many memories, a JSON object a line, in one transaction: all of them or none. The answer has a line for each, in order."
-        stored = await run_in_threadpool(store, read_lines(await request.body()), caller)
+        stored = await run_in_threadpool(store, _read_lines(await request.body()), caller)
         return NdjsonResponse("".join(json.dumps(memory_dict(r), ensure_ascii=False) + "\n" for r in stored), 201)
     return routes
 
@@ -153,7 +150,7 @@ def get_memory(call: Call, id: QuotedId, as_of: Annotated[Time | None, Query(
 @one.add("PATCH", "", "MemoryOut", 404, 412, 507)
 def update_memory(call: Call, id: QuotedId, body: PatchBody, if_match: IfMatch = None) -> MemoryRecord:
     "Make a new version of a memory; the old one stays in its history. Without a change there is no new version."
-    return call.memory.update(id, if_version=matched_version(if_match), **body.changes())
+    return call.memory.update(id, if_version=_matched_version(if_match), **body.changes())
 
 
 @one.add("DELETE", "", "DeletedOut", 404, 412, 507)
@@ -165,7 +162,7 @@ def delete_memory(call: Call, id: QuotedId, if_match: IfMatch = None, erase: Ann
     if erase and not call.caller.may("admin"):
         raise HttpProblem(403, "This token does not have the right to erase for good.", "Delete without erase, or use an admin's token.")
     return {"erased" if erase else "deleted": call.memory.delete(
-        id, erase=erase, if_version=matched_version(if_match), restart=restart)}
+        id, erase=erase, if_version=_matched_version(if_match), restart=restart)}
 
 
 @one.add("POST", "/restore", "MemoryOut", 404, 507)

@@ -18,17 +18,19 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMa
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import unquote, urlsplit
+
+from typing_extensions import Doc
 
 from .errors import HttpProblem, log_problem
 from .tokens import Token, TokenFile, TokenUses
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+Scope = Annotated[MutableMapping[str, Any], Doc("connection scope of ASGI; of a guarded application with its caller")]
+Message = Annotated[MutableMapping[str, Any], Doc("message of ASGI")]
+Receive = Annotated[Callable[[], Awaitable[Message]], Doc("source of the body")]
+Send = Annotated[Callable[[Message], Awaitable[None]], Doc("sink of the answer")]
+App = Annotated[Callable[[Scope, Receive, Send], Awaitable[None]], Doc("application of ASGI")]
 
 BODY_METHODS = ("POST", "PUT", "PATCH")  # methods of requests that bring a body
 BULK_PATH, BODILESS_PATH = ":bulk", ("/restore", "/undo")  # ends of paths: of bodies with an object a line, and of requests without a body
@@ -93,20 +95,15 @@ class RateLimiter:
         return 0.0 if left >= 1 else (1 - left) / self.rate
 
 
-class WrongTokens:
+class _WrongTokens:
     """Slows down who guesses tokens, or floods the server without one: beyond a few a second of one address, an answer waits.
 
     A caller that waits for its answers is so held to one request a second and connection, at the cost of a timer."""
 
-    def __init__(self,
-                 now: Callable[[], float] = time.monotonic,  # clock, in seconds
-                 ) -> None:
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._limiter, self._waiting = RateLimiter(WRONG_RATE, now), 0
 
-    async def refused(self,
-                      address: str,          # address of the caller
-                      problem: HttpProblem,  # answer that the caller will get
-                      ) -> None:
+    async def refused(self, address: str, problem: HttpProblem) -> None:
         "Wait, if the address was refused too often; where too many wait, have the connection closed instead."
         if not self._limiter.wait(address):
             return
@@ -137,8 +134,7 @@ def is_loopback(host: str,  # a name or an address
 
 
 @lru_cache(1000)
-def hostname(address: str,  # value of the header Host: a name, perhaps with a port
-             ) -> str:
+def _hostname(address: str) -> str:
     "Return the name in an address, in small letters; empty if there is none."
     with suppress(ValueError):
         return urlsplit(f"//{address}").hostname or ""
@@ -150,15 +146,13 @@ def check_names(scope: Scope,                 # connection scope of ASGI
                 ) -> None:
     "Refuse a request under a foreign name, or from another site's page. Raises `HttpProblem`."
     host, origin = header(scope, b"host"), header(scope, b"origin")
-    if names is not None and not is_loopback(hostname(host)) and hostname(host) not in names:
+    if names is not None and not is_loopback(_hostname(host)) and _hostname(host) not in names:
         raise HttpProblem(421, "This server does not go by that name.", "Use an address of this machine, or the setting serve_names.")
     if origin and origin.lower() not in (f"http://{host.lower()}", f"https://{host.lower()}"):
         raise HttpProblem(403, "The request comes from another site's page.", "Only the server's own page may call it from a browser.")
 
 
-def check_type(scope: Scope,  # connection scope of ASGI
-               served: Collection[str] = BODY_METHODS,  # methods that are served at the path: others are answered 404 or 405 in any case
-               ) -> None:
+def _check_type(scope: Scope, served: Collection[str] = BODY_METHODS) -> None:
     "Refuse a body that does not say that it is JSON, which no form on a foreign page can send. Raises `HttpProblem`."
     if scope["method"] not in BODY_METHODS or scope["method"] not in served:
         return
@@ -173,8 +167,7 @@ def check_type(scope: Scope,  # connection scope of ASGI
         raise HttpProblem(415, "A body must be JSON, and say so.", f"Send the header Content-Type: {known[0]}.")
 
 
-def check_framing(scope: Scope,  # connection scope of ASGI
-                  ) -> None:
+def check_framing(scope: Scope) -> None:
     "Refuse a request that two readers could understand in two ways. Raises `HttpProblem`."
     names = [key for key, _ in scope["headers"]]
     if len(set(names)) < len(names) and (twice := next((n for n in SINGLE_HEADERS if names.count(n) > 1), None)):
@@ -186,9 +179,7 @@ def check_framing(scope: Scope,  # connection scope of ASGI
                           {"Connection": "close"})
 
 
-def authenticate(scope: Scope,           # connection scope of ASGI
-                 config: GatewayConfig,  # tokens of the server
-                 ) -> Token:
+def _authenticate(scope: Scope, config: GatewayConfig) -> Token:
     "Return the token of the caller. Raises `HttpProblem`."
     kind, _, secret = header(scope, b"authorization").partition(" ")
     shown = secret.strip() if kind.lower() == "bearer" else ""
@@ -199,9 +190,7 @@ def authenticate(scope: Scope,           # connection scope of ASGI
     return found
 
 
-def choose_namespace(scope: Scope,   # connection scope of ASGI
-                     caller: Token,  # token of the caller
-                     ) -> Token:
+def _choose_namespace(scope: Scope, caller: Token) -> Token:
     "Return the token in the namespace that the request names, in UTF-8 as it is or percent-encoded. Raises `HttpProblem`."
     wanted = header(scope, b"rlm-namespace").encode("latin-1").decode("utf-8", "replace")
     for name in (wanted, unquote(wanted)):
@@ -216,25 +205,19 @@ def choose_namespace(scope: Scope,   # connection scope of ASGI
     return caller
 
 
-def limit_rate(limiter: RateLimiter,  # rate of each caller
-               caller: str,           # name of the caller
-               ) -> None:
+def _limit_rate(limiter: RateLimiter, caller: str) -> None:
     "Count a request. Raises `HttpProblem` for one that comes too soon."
     if (left := limiter.wait(caller)) > 0:
         raise HttpProblem(429, hint="Wait, then go on more slowly.", headers={"Retry-After": str(math.ceil(left))})
 
 
-def address_of(scope: Scope,  # connection scope of ASGI
-               ) -> str:
+def address_of(scope: Scope) -> str:
     "Return the address that a request comes from; empty where the server does not know it."
     client = scope.get("client")
     return str(client[0]) if client else ""
 
 
-async def read_body(scope: Scope,           # connection scope of ASGI
-                    receive: Receive,       # source of the body
-                    config: GatewayConfig,  # limits of size and time
-                    ) -> bytes | None:
+async def _read_body(scope: Scope, receive: Receive, config: GatewayConfig) -> bytes | None:
     "Return the whole body of a request; None: the caller went away. Raises `HttpProblem`."
     def check(size: int) -> None:
         if size > config.max_body:
@@ -275,9 +258,7 @@ class RequestContext:
     status: int = 0  # status code of the answer; 0: none yet
     begun: float = field(default_factory=time.perf_counter)  # start, in seconds
 
-    async def answer(self,
-                     message: Message,  # message of the application
-                     ) -> None:
+    async def answer(self, message: Message) -> None:
         "Send a message on, with `SECURITY_HEADERS` where the application has no header of that name."
         if message["type"] == "http.response.start":
             self.status = message["status"]
@@ -286,9 +267,7 @@ class RequestContext:
             message = {**message, "headers": [*message["headers"], *more]}
         await self.send(message)
 
-    async def refuse(self,
-                     problem: HttpProblem,  # error to answer
-                     ) -> None:
+    async def refuse(self, problem: HttpProblem) -> None:
         "Answer with an error, unless an answer has begun."
         if not self.status:
             body = problem.body()
@@ -300,12 +279,8 @@ class RequestContext:
             await self.answer({"type": "http.response.body", "body": body})
 
 
-async def authenticate_and_read(scope: Scope,           # connection scope of ASGI; the token is put into it as `rlm.caller`
-                                receive: Receive,       # source of the body
-                                config: GatewayConfig,  # rules that the request is held to
-                                limiter: RateLimiter,   # rate of each caller
-                                wrong: WrongTokens,     # callers without a good token
-                                ) -> bytes | None:
+async def _authenticate_and_read(scope: Scope, receive: Receive, config: GatewayConfig, limiter: RateLimiter,
+                                 wrong: _WrongTokens) -> bytes | None:
     """Check a request and return its body; None: the caller went away. Raises `HttpProblem`.
 
     The application sees the path as it was sent, still quoted: only so does it tell the slash between two names from one within a name."""
@@ -314,27 +289,24 @@ async def authenticate_and_read(scope: Scope,           # connection scope of AS
         raise HttpProblem(414)
     check_framing(scope)
     check_names(scope, config.names)
-    check_type(scope, config.methods(scope["path"]))
+    _check_type(scope, config.methods(scope["path"]))
     if scope["path"] in OPEN_PATHS:
-        limit_rate(limiter, f"open {address_of(scope)}")
+        _limit_rate(limiter, f"open {address_of(scope)}")
     else:
         try:
-            caller = authenticate(scope, config)
+            caller = _authenticate(scope, config)
         except HttpProblem as problem:
             if problem.status == 401:
                 await wrong.refused(address_of(scope), problem)
-                limit_rate(limiter, f"unknown {address_of(scope)}")
+                _limit_rate(limiter, f"unknown {address_of(scope)}")
             raise
-        limit_rate(limiter, caller.digest)
+        _limit_rate(limiter, caller.digest)
         scope["rlm.caller"] = caller  # also of a request that is refused: the access log says who it was
-        scope["rlm.caller"] = choose_namespace(scope, caller)
-    return await read_body(scope, receive, config)
+        scope["rlm.caller"] = _choose_namespace(scope, caller)
+    return await _read_body(scope, receive, config)
 
 
-async def serve_request(app: App,                 # application that answers
-                        context: RequestContext,  # request and its answer
-                        receive: Receive,         # source of the body
-                        ) -> None:
+async def _serve_request(app: App, context: RequestContext, receive: Receive) -> None:
     "Have the application answer a request. HEAD is answered as GET is, without the body."
     scope = context.scope
     if scope["method"] != "HEAD":
@@ -363,14 +335,10 @@ class Gateway:
                  ) -> None:
         self.app, self.config, self.observers, self.limiter = app, config, tuple(observers), RateLimiter(config.rate, now)
         self.route = route
-        self.wrong = WrongTokens(now)
+        self.wrong = _WrongTokens(now)
         self.uses = None if config.tokens is None else TokenUses(config.tokens.path, config.tokens.clock)
 
-    async def __call__(self,
-                       scope: Scope,      # connection scope of ASGI
-                       receive: Receive,  # source of the body
-                       send: Send,        # sink of the answer
-                       ) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         "Serve one request; the start and end of the server go through."
         if scope["type"] == "lifespan":
             async def ending(message: Message) -> None:
@@ -383,11 +351,11 @@ class Gateway:
             raise RuntimeError(f"a {scope['type']} is not served here")
         context = RequestContext(scope, send)
         try:
-            body = await authenticate_and_read(scope, receive, self.config, self.limiter, self.wrong)
+            body = await _authenticate_and_read(scope, receive, self.config, self.limiter, self.wrong)
             if self.uses is not None and (caller := scope.get("rlm.caller")) not in (None, self.config.guest):
                 self.uses.note(caller)
             if body is not None:
-                await serve_request(self.app, context, replay_body(body, receive))
+                await _serve_request(self.app, context, replay_body(body, receive))
         except Exception as error:
             await context.refuse(log_problem(error))
         finally:

@@ -25,9 +25,7 @@ def read_page() -> str:
     return files("rlm").joinpath("data", "explorer.html").read_text(encoding="utf-8")
 
 
-def source_hashes(page: str,  # HTML
-                  tag: str,   # script or style
-                  ) -> str:
+def _source_hashes(page: str, tag: str) -> str:
     "Return the hashes of what stands in the tags of one kind, as a source list of a policy."
     inside = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.S)
     return " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(t.encode()).digest()).decode()}'" for t in inside)
@@ -36,7 +34,7 @@ def source_hashes(page: str,  # HTML
 def content_security_policy(page: str,  # HTML
                             ) -> str:
     "Return the value of the header Content-Security-Policy that the page is sent with."
-    return (f"default-src 'none'; script-src {source_hashes(page, 'script')}; style-src {source_hashes(page, 'style')}; "
+    return (f"default-src 'none'; script-src {_source_hashes(page, 'script')}; style-src {_source_hashes(page, 'style')}; "
             "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
             "require-trusted-types-for 'script'; trusted-types 'none'")
 
@@ -54,8 +52,7 @@ text-align: left; vertical-align: top; }
 text = html.escape
 
 
-def as_json(value: Any,  # an example
-            ) -> str:
+def _as_json(value: Any) -> str:
     "Return a value as JSON, escaped for HTML."
     return text(json.dumps(value, ensure_ascii=False), quote=False)
 
@@ -69,41 +66,36 @@ def resolve(schema: Mapping[str, Any],  # schema, perhaps a reference
     return dict(schema)
 
 
-def type_name(schema: Mapping[str, Any],  # schema of a property
-              ) -> str:
+def _type_name(schema: Mapping[str, Any]) -> str:
     "Return the type of a property in a few words."
     if "$ref" in schema:
         return str(schema["$ref"]).rsplit("/", 1)[-1]
     if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(type_name(s) for s in schema["anyOf"]))
+        return " or ".join(dict.fromkeys(_type_name(s) for s in schema["anyOf"]))
     if "enum" in schema:
         return " | ".join(map(str, schema["enum"]))
     if "const" in schema:
         return str(schema["const"])
     if schema.get("type") == "array":
-        return f"list of {type_name(schema.get('items', {}))}"
+        return f"list of {_type_name(schema.get('items', {}))}"
     found = schema.get("type", "anything")
     return " or ".join(found) if isinstance(found, list) else str(found)
 
 
-def example_of(schema: Mapping[str, Any],  # schema of a body
-               page: Mapping[str, Any],    # the OpenAPI page
-               ) -> Any:
+def _example_of(schema: Mapping[str, Any], page: Mapping[str, Any]) -> Any:
     "Return an example of a body: the first example of each property that is needed."
     found = resolve(schema, page)
     needed = found.get("required", []) or list(found.get("properties", {}))[:2]
     return {name: (p.get("examples") or [None])[0] for name, p in found.get("properties", {}).items() if name in needed}
 
 
-def property_rows(schema: Mapping[str, Any],  # schema of a body or an answer
-                  page: Mapping[str, Any],    # the OpenAPI page
-                  ) -> Iterator[str]:
+def _property_rows(schema: Mapping[str, Any], page: Mapping[str, Any]) -> Iterator[str]:
     "Yield a row of a table for each property."
     found = resolve(schema, page)
     for name, told in found.get("properties", {}).items():
         mark = "" if name in found.get("required", []) else " <span class=what>(optional)</span>"
-        example = as_json(told["examples"][0]) if told.get("examples") else ""
-        yield (f"<tr><td><code>{text(name)}</code>{mark}<td>{text(type_name(told))}<td>{text(told.get('description', ''))}"
+        example = _as_json(told["examples"][0]) if told.get("examples") else ""
+        yield (f"<tr><td><code>{text(name)}</code>{mark}<td>{text(_type_name(told))}<td>{text(told.get('description', ''))}"
                f"<td><code>{example}</code>")
 
 
@@ -115,36 +107,31 @@ def table(rows: Iterator[str],  # rows of a table
     return f"<table><tr><th>{first}<th>type<th>what it is<th>example\n{made}</table>" if made else ""
 
 
-def parameter_rows(operation: Mapping[str, Any],  # operation in the OpenAPI page
-                   ) -> Iterator[str]:
+def _parameter_rows(operation: Mapping[str, Any]) -> Iterator[str]:
     "Yield a row of a table for each parameter of the address and each header."
     for told in operation.get("parameters", []):
         schema = told["schema"]
         examples = schema.get("examples") or [told["example"]] if "example" in told or schema.get("examples") else []
         about = told.get("description") or schema.get("description", "")
-        yield (f"<tr><td><code>{text(told['name'])}</code> <span class=what>({told['in']})</span><td>{text(type_name(schema))}"
-               f"<td>{text(about)}<td><code>{as_json(examples[0]) if examples else ''}</code>")
+        yield (f"<tr><td><code>{text(told['name'])}</code> <span class=what>({told['in']})</span><td>{text(_type_name(schema))}"
+               f"<td>{text(about)}<td><code>{_as_json(examples[0]) if examples else ''}</code>")
 
 
-def operation_html(path: str,                     # address, such as /v1/memories/{id}
-                   method: str,                   # get, post …
-                   operation: Mapping[str, Any],  # operation in the OpenAPI page
-                   page: Mapping[str, Any],       # the OpenAPI page
-                   ) -> str:
+def _operation_html(path: str, method: str, operation: Mapping[str, Any], page: Mapping[str, Any]) -> str:
     "Return a route as HTML that can be folded."
     old = " class=old" if operation.get("deprecated") else ""
     parts = [f"<details id='{text(operation['operationId'])}'><summary{old}><span class=verb>{method.upper()}</span> "
              f"<code>{text(path)}</code> <span class=what>{text(operation.get('description', ''))}</span></summary>",
-             table(parameter_rows(operation), "parameter")]
+             table(_parameter_rows(operation), "parameter")]
     for kind, content in operation.get("requestBody", {}).get("content", {}).items():
-        made = content.get("example") or json.dumps(example_of(content["schema"], page), ensure_ascii=False)
-        parts += [f"<h4>Body, <code>{text(kind)}</code></h4>", table(property_rows(content["schema"], page), "field"),
+        made = content.get("example") or json.dumps(_example_of(content["schema"], page), ensure_ascii=False)
+        parts += [f"<h4>Body, <code>{text(kind)}</code></h4>", table(_property_rows(content["schema"], page), "field"),
                   f"<pre>{text(made.rstrip(), quote=False)}</pre>"]
     for status, answer in operation["responses"].items():
         if status.startswith("2"):
             for kind, content in answer.get("content", {}).items():
                 parts += [f"<h4>Answer {status}, <code>{text(kind)}</code></h4>",
-                          table(property_rows(content.get("schema", {}), page), "field")]
+                          table(_property_rows(content.get("schema", {}), page), "field")]
     refused = ", ".join(f"{s} ({text(a['description'])})" for s, a in operation["responses"].items() if not s.startswith("2"))
     return "\n".join([*parts, f"<p class=what>Otherwise: {refused}.</p></details>"])
 
@@ -155,7 +142,7 @@ def docs_page(page: Mapping[str, Any],  # the OpenAPI page
     by_tag: dict[str, list[str]] = {tag["name"]: [] for tag in page["tags"]}
     for path, methods in page["paths"].items():
         for method, operation in methods.items():
-            by_tag[operation["tags"][0]].append(operation_html(path, method, operation, page))
+            by_tag[operation["tags"][0]].append(_operation_html(path, method, operation, page))
     about = {tag["name"]: tag["description"] for tag in page["tags"]}
     title = f"{page['info']['title']} {page['info']['version']}"
     chapters = [f"<h2>{text(tag)}</h2><p>{text(about[tag])}</p>\n" + "\n".join(found) for tag, found in by_tag.items() if found]
@@ -169,4 +156,4 @@ def docs_page(page: Mapping[str, Any],  # the OpenAPI page
 def docs_policy(page: str,  # HTML
                 ) -> str:
     "Return the value of the header Content-Security-Policy that the page is sent with: its style, and nothing else."
-    return f"default-src 'none'; style-src {source_hashes(page, 'style')}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    return f"default-src 'none'; style-src {_source_hashes(page, 'style')}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

@@ -77,8 +77,7 @@ class PoolEntry:
     lock: threading.Lock = field(default_factory=threading.Lock)  # held while it is opened or closed
 
 
-def anchor_counters(memory: Memory,  # an open namespace
-                    ) -> AnchorCounters:
+def anchor_counters(memory: Memory) -> AnchorCounters:
     "Return what its anchors and its graph have counted; the links of the store are not among them."
     c, reach = memory.anchors.counts, memory.anchors.reach
     return replace(c, unstored=c.unstored + memory.attention.unstored, added=memory.graph.added, beam=BEAM if reach is None else reach.beam)

@@ -46,8 +46,7 @@ KEPT_S = 1.0  # seconds that a question waits, at most, until what was stated be
 MAX_CAPTURED = 4_000_000  # bytes of an answer that are looked at
 
 
-def message_text(message: Any,  # a message of a chat
-                 ) -> str:
+def _message_text(message: Any) -> str:
     "Return the words of a message; empty if it has none, such as one of pictures."
     content = message.get("content") if isinstance(message, dict) else None
     if isinstance(content, str):
@@ -57,17 +56,13 @@ def message_text(message: Any,  # a message of a chat
     return "\n".join(t for t in texts if isinstance(t, str))
 
 
-def last_user(messages: list[Any],  # messages of a chat
-              ) -> int | None:
+def _last_user(messages: list[Any]) -> int | None:
     "Return the place of the last message of the user that has words; None: there is none."
     return next((n for n in range(len(messages) - 1, -1, -1) if isinstance(messages[n], dict) and messages[n].get("role") == "user"
-                 and not is_blank(message_text(messages[n]))), None)
+                 and not is_blank(_message_text(messages[n]))), None)
 
 
-def with_block(messages: list[Any],  # messages of a chat
-               at: int,              # place of the message that gets the block
-               block: str,           # memories, fenced
-               ) -> list[Any]:
+def _with_block(messages: list[Any], at: int, block: str) -> list[Any]:
     "Return the messages with a block before the words of one of them; the others are the same."
     message = messages[at]
     content = message["content"]
@@ -75,13 +70,11 @@ def with_block(messages: list[Any],  # messages of a chat
     return [*messages[:at], {**message, "content": more}, *messages[at + 1:]]
 
 
-def session_of(messages: list[Any],  # messages of a chat
-               named: str,           # value of the header `Rlm-Session`; empty: not given
-               ) -> str:
+def _session_of(messages: list[Any], named: str) -> str:
     "Return the name of a conversation: as the client names it, else one that its first user message leads to."
     if named:
         return named[:200]
-    first = next((message_text(m) for m in messages if isinstance(m, dict) and m.get("role") == "user"), "")
+    first = next((_message_text(m) for m in messages if isinstance(m, dict) and m.get("role") == "user"), "")
     return f"proxy-{hashlib.sha256(first.encode('utf-8', 'replace')).hexdigest()[:12]}"
 
 
@@ -105,7 +98,7 @@ def answer_text(body: bytes,  # whole answer of a chat completion
 
 def _piece(choice: Mapping[str, Any], name: str) -> str:
     "The words of a choice."
-    return message_text(choice.get(name) or {})
+    return _message_text(choice.get(name) or {})
 
 
 class MemoryProxy:
@@ -218,9 +211,9 @@ class MemoryProxy:
         except ValueError:
             asked = None
         messages = asked.get("messages") if isinstance(asked, dict) and mode != "off" else None
-        if not isinstance(messages, list) or (at := last_user(messages)) is None:
+        if not isinstance(messages, list) or (at := _last_user(messages)) is None:
             return await self.forward(request, body)
-        words, session, block = message_text(messages[at]), session_of(messages, request.headers.get(SESSION, "")), ""
+        words, session, block = _message_text(messages[at]), _session_of(messages, request.headers.get(SESSION, "")), ""
         if before := [task for task, where in self.keeping.items() if where == caller.namespace]:
             await asyncio.wait(before, timeout=KEPT_S)
         try:
@@ -230,7 +223,7 @@ class MemoryProxy:
             log.warning("A request goes on without memories: %s", e)
             told = [(SWITCH, "failed")]
         if block:
-            body = json.dumps({**asked, "messages": with_block(messages, at, block)}, ensure_ascii=False).encode("utf-8", "replace")
+            body = json.dumps({**asked, "messages": _with_block(messages, at, block)}, ensure_ascii=False).encode("utf-8", "replace")
         if mode == "read" or not self.capturing or not caller.may("write"):
             return await self.forward(request, body, more=told)
         new = words if at == len(messages) - 1 else ""  # after a call of a tool the same words stand there again
@@ -259,8 +252,7 @@ class MemoryProxy:
             return JSONResponse({"error": {"message": said, "type": "rlm_proxy_error", "code": e.status}}, e.status)
 
 
-def proxy_application(proxy: MemoryProxy,  # proxy that answers
-                      ) -> Starlette:
+def proxy_application(proxy: MemoryProxy) -> Starlette:
     "Return the proxy as an ASGI application, which closes the memories at its end."
     @asynccontextmanager
     async def life(_app: Starlette) -> AsyncIterator[None]:

@@ -32,8 +32,7 @@ SNIPPET = 160  # characters of a text that a picture or a list shows
 searching, looking, attention = Routes("/v1", "search"), Routes("/v1", "looking around"), Routes("/v1/anchors", "anchors")
 
 
-def hit_dicts(hits: SearchResults,  # result of a search
-              ) -> list[dict[str, Any]]:
+def _hit_dicts(hits: SearchResults) -> list[dict[str, Any]]:
     "Return the hits as `HitOut`."
     return [{"layer": hits.source, "path": [], "shares": dict(h.parts.items())} | h.as_dict()
             for h in hits]
@@ -45,15 +44,14 @@ def search_response(hits: SearchResults,  # result of a search
                     ) -> dict[str, Any]:
     "Return the result of a search as `SearchOut`."
     return {"query": hits.query, "namespace": namespace, "source": hits.source, "ranked_by": hits.ranked_by,
-            "hits": hit_dicts(hits), "search_time_ms": round(1000 * seconds, 3), **_waiting(hits)}
+            "hits": _hit_dicts(hits), "search_time_ms": round(1000 * seconds, 3), **_waiting(hits)}
 
 
 def _waiting(hits: SearchResults) -> dict[str, int]:
     return {"waiting": hits.waiting} if hits.waiting else {}
 
 
-def layer_of(hits: SearchResults,  # result of a search
-             ) -> str:
+def _layer_of(hits: SearchResults) -> str:
     "Return what answered: the layer of the first hit, or the source of all."
     return (hits[0].layer if len(hits) else "") or hits.source
 
@@ -70,8 +68,8 @@ def search_memories(call: Call, body: SearchBody) -> Any:
         seconds = time.perf_counter() - begun
         call.memory.searcher.record(hits, "rest", call.caller.id)
         if span is not None:
-            span.set_attributes({"rlm.hits": len(hits), "rlm.layer": layer_of(hits)})
-    call.service.metrics.count_search(layer_of(hits), seconds)
+            span.set_attributes({"rlm.hits": len(hits), "rlm.layer": _layer_of(hits)})
+    call.service.metrics.count_search(_layer_of(hits), seconds)
     return search_response(hits, call.caller.namespace, seconds)
 
 
@@ -85,16 +83,12 @@ def recall(call: Call, body: RecallBody) -> Any:
         call.memory.searcher.record(hits, "rest", call.caller.id)
         if span is not None:
             span.set_attributes({"rlm.hits": recalled["result_count"], "rlm.layer": recalled["source"]})
-    call.service.metrics.count_search(layer_of(hits), time.perf_counter() - begun)
-    return {"query": hits.query, "namespace": call.caller.namespace, "ranked_by": hits.ranked_by, **recalled, "results": hit_dicts(hits),
+    call.service.metrics.count_search(_layer_of(hits), time.perf_counter() - begun)
+    return {"query": hits.query, "namespace": call.caller.namespace, "ranked_by": hits.ranked_by, **recalled, "results": _hit_dicts(hits),
             **_waiting(hits)}
 
 
-def neighbourhood(memory: Memory,  # open namespace
-                  id: str,         # id of the memory in the middle
-                  radius: int,     # largest number of links from it
-                  limit: int,      # largest number of memories
-                  ) -> dict[str, Any]:
+def _neighbourhood(memory: Memory, id: str, radius: int, limit: int) -> dict[str, Any]:
     "Return what is around a memory as `NeighboursOut`: nearest first, over the strongest paths. Raises `NotFound`."
     middle = memory.get(id).id
     reached = memory.graph.explore(middle, radius, MAX_NODES + 1)
@@ -116,7 +110,7 @@ def neighbourhood(memory: Memory,  # open namespace
 def neighbours(call: Call, id: QuotedId, radius: Annotated[int, Query(ge=0, le=3, description="Links away at most")] = 1,
                limit: Annotated[int, Query(ge=1, le=MAX_NODES, description="Memories at most")] = 60) -> Any:
     "Return the memories that are linked to it, and theirs, as far as the radius goes."
-    return neighbourhood(call.memory, id, radius, limit)
+    return _neighbourhood(call.memory, id, radius, limit)
 
 
 @looking.add("GET", "/timeline", "TimelineOut", 404)
@@ -138,16 +132,12 @@ ContextName = Annotated[Label | None, Query(description="The conversation that h
                                             examples=["chat-7"])]
 
 
-def anchors_response(anchors: AnchorManager,  # anchors of a namespace, or of a conversation
-                     ) -> dict[str, Any]:
+def _anchors_response(anchors: AnchorManager) -> dict[str, Any]:
     "Return anchors as `AnchorsOut`."
     return {"slots": [{"anchor_block_id": a.id, **{n: getattr(a, n) for n in ANCHOR_FIELDS}} for a in anchors.state()]}
 
 
-def change_anchor(anchors: AnchorManager,  # anchors of a namespace, or of a conversation
-                  slot: Slot,              # name of the anchor
-                  body: AnchorBody,        # changes to make
-                  ) -> None:
+def _change_anchor(anchors: AnchorManager, slot: Slot, body: AnchorBody) -> None:
     "Move, pin or release an anchor, or set its hop budget, in one transaction; the rest stays. Raises `NotFound`, `InvalidInput`."
     with anchors.backend.transaction():
         if body.anchor_block_id is not None:
@@ -161,14 +151,14 @@ def change_anchor(anchors: AnchorManager,  # anchors of a namespace, or of a con
 @attention.add("GET", "", "AnchorsOut")
 def anchors(call: Call, context: ContextName = None) -> Any:
     "Return the three anchors: where they stand, and whether they are pinned."
-    return anchors_response(call.memory.anchors.of(context))
+    return _anchors_response(call.memory.anchors.of(context))
 
 
 @attention.add("PATCH", "/{slot}", "AnchorsOut", 404)
 def change(call: Call, slot: Slot, body: AnchorBody, context: ContextName = None) -> Any:
     "Put an anchor at a memory, pin or release it, or set how far its searches walk."
-    change_anchor(mine := call.memory.anchors.of(context), slot, body)
-    return anchors_response(mine)
+    _change_anchor(mine := call.memory.anchors.of(context), slot, body)
+    return _anchors_response(mine)
 
 
 class MetricsResponse(Response):
@@ -177,8 +167,7 @@ class MetricsResponse(Response):
     media_type = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def upkeep_routes(service: Service,  # memories, metrics and spans
-                  ) -> APIRouter:
+def upkeep_routes(service: Service) -> APIRouter:
     "Return the routes of health and metrics. Where no tokens are needed at all, on loopback, none is needed for metrics either."
     routes, problem = APIRouter(tags=["upkeep"]), problem_responses(basis=WITHOUT_TOKEN)[503]["content"]
     unready = {503: {"description": "The store does not answer or takes no writes, or too many ask",

@@ -91,10 +91,9 @@ def require_right(right: str,  # one of `RIGHTS`
 WriteCaller = Annotated[Token, Depends(require_right("write"))]
 
 
-def parameter_names(dependant: Any,  # FastAPI's description of a route, or of a dependency of it
-                    ) -> set[str]:
+def _parameter_names(dependant: Any) -> set[str]:
     "Return the names that a route knows behind the question mark, those of its dependencies too."
-    return {p.alias for p in dependant.query_params}.union(*(parameter_names(d) for d in dependant.dependencies))
+    return {p.alias for p in dependant.query_params}.union(*(_parameter_names(d) for d in dependant.dependencies))
 
 
 async def known_params_only(request: Request,  # request, its route known
@@ -102,7 +101,7 @@ async def known_params_only(request: Request,  # request, its route known
     "Refuse parameters of an address that its route does not have: a dependency. Raises `RequestValidationError`."
     if not request.query_params:
         return
-    known = parameter_names(request.scope["route"].dependant)
+    known = _parameter_names(request.scope["route"].dependant)
     if unknown := [n for n in request.query_params if n not in known]:
         raise RequestValidationError([
             {"type": "extra_forbidden", "loc": ("query", n), "input": None,
@@ -170,9 +169,7 @@ class Route:
             return memory_response(found, status)
         return json_response(found.as_dict() if hasattr(found, "as_dict") else found, status)
 
-    def endpoint(self,
-                 service: Service,  # memories, metrics and spans
-                 ) -> Callable[..., Response]:
+    def endpoint(self, service: Service) -> Callable[..., Response]:
         "Return the function as FastAPI takes it: of what the request holds and the caller."
         def endpoint(*, caller: Token, **given: Any) -> Response:
             return self.answer(service, caller, given)
@@ -229,11 +226,7 @@ class DirectRequests:
         self.app, self.service = app, service
         self.calls = {route.path: (route, model) for route in routes if (model := route.body()) is not None}
 
-    async def __call__(self,
-                       scope: Scope,      # connection scope of ASGI, its caller known
-                       receive: Receive,  # source of the body, which is there as a whole
-                       send: Send,        # sink of the answer
-                       ) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         "Serve one request. Raises what the route's function raises."
         found = self.calls.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
         caller: Token | None = scope.get("rlm.caller")

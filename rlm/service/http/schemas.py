@@ -20,8 +20,7 @@ MAX_DEPTH = 20  # levels of objects and lists in `extra`
 MAX_TURNS = 5000  # turns or lines of one request, which are stored in one transaction
 
 
-def bounded_extra(value: dict[str, Any],  # JSON object that a caller keeps with a memory
-                  ) -> dict[str, Any]:
+def _bounded_extra(value: dict[str, Any]) -> dict[str, Any]:
     "Return the same object. Raises `ValueError` when it is too large or too deep."
     level: list[Any] = [value]
     depth = 0
@@ -43,9 +42,7 @@ def about(description: str,  # description of a property in the OpenAPI page
     return Field(description=description, examples=[example], **more)
 
 
-def optional(description: str,  # description of a property in the OpenAPI page
-             example: Any,      # one value that it may have
-             ) -> Any:
+def _optional(description: str, example: Any) -> Any:
     "Return the declaration of a property that may be left out, and has no value then."
     def without_default(schema: dict[str, Any]) -> None:
         schema.pop("default", None)
@@ -61,7 +58,7 @@ Time = Annotated[str, Field(description="ISO 8601: 2026-01-31, or 2026-01-31T09:
 Tags = Annotated[list[Label], Field(max_length=100)]
 Text = Annotated[str, Field(min_length=1)]
 Question = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION)]
-Extra = Annotated[dict[str, Any], AfterValidator(bounded_extra)]
+Extra = Annotated[dict[str, Any], AfterValidator(_bounded_extra)]
 QUERY: Any = about("The question, in any language, as a person would ask it; `q` is another name of it", "치과는 언제 가?",
                    validation_alias=AliasChoices("query", "q"))
 K: Any = about("How many memories at most; without it, the setting search_k", 5, default=None, ge=1, le=1000)
@@ -181,9 +178,7 @@ TAGS: Any = about("Tags, for filters", ["health"], default=[])
 EXTRA: Any = about(f"Whatever else the caller keeps with it: a JSON object of at most {MAX_EXTRA:,} characters", {"page": 3}, default={})
 
 
-def field_values(body: BaseModel,  # a request
-                 *left_out: str,   # fields that are no fields of a memory
-                 ) -> dict[str, Any]:
+def _field_values(body: BaseModel, *left_out: str) -> dict[str, Any]:
     "Return the fields of a memory that were given, those at their default left out."
     return {n: v for n, v in body.model_dump(exclude_none=True, exclude=set(left_out)).items() if v not in ([], {}, False)}
 
@@ -217,24 +212,24 @@ class WriteBody(RequestModel):
 
     def fields(self) -> dict[str, Any]:
         "Return the fields as `Memory.write` takes them, without slot, policy and context."
-        return field_values(self, "text", "slot", "policy", "context")
+        return _field_values(self, "text", "slot", "policy", "context")
 
 
 class PatchBody(RequestModel):
     "What is to change about a memory. What is left out stays; null takes a value away (RFC 7396)."
 
-    text: Text = optional("The new words", "치과 예약은 수요일이야")
-    tags: Tags = optional("All tags from now on", ["health", "moved"])
-    category: Label | None = optional("Another category", "fact")
-    title: Label | None = optional("Another title", "Dentist")
-    summary: Text | None = optional("Another summary", "Dentist on Wednesday.")
-    speaker: Label | None = optional("Who said it", "Mina")
-    role: Label | None = optional("In which role", "user")
-    status: Status = optional("hot, ltm, held or archived", "archived")
-    valid_from: Time = optional("When it was said or became true", "2026-05-08T09:00:00Z")
-    valid_to: Time | None = optional("When it stops being true", "2026-05-13")
-    pinned: bool = optional("Never forgotten", True)
-    extra: Extra = optional("All of `extra` from now on: it is replaced as a whole", {"page": 4})
+    text: Text = _optional("The new words", "치과 예약은 수요일이야")
+    tags: Tags = _optional("All tags from now on", ["health", "moved"])
+    category: Label | None = _optional("Another category", "fact")
+    title: Label | None = _optional("Another title", "Dentist")
+    summary: Text | None = _optional("Another summary", "Dentist on Wednesday.")
+    speaker: Label | None = _optional("Who said it", "Mina")
+    role: Label | None = _optional("In which role", "user")
+    status: Status = _optional("hot, ltm, held or archived", "archived")
+    valid_from: Time = _optional("When it was said or became true", "2026-05-08T09:00:00Z")
+    valid_to: Time | None = _optional("When it stops being true", "2026-05-13")
+    pinned: bool = _optional("Never forgotten", True)
+    extra: Extra = _optional("All of `extra` from now on: it is replaced as a whole", {"page": 4})
 
     @model_validator(mode="after")
     def _something(self) -> "PatchBody":
@@ -247,8 +242,7 @@ class PatchBody(RequestModel):
         return self.model_dump(exclude_unset=True)
 
 
-def turn_names(field: str,  # field of a memory
-               ) -> AliasChoices:
+def _turn_names(field: str) -> AliasChoices:
     "Return the names under which a turn may give a field."
     return AliasChoices(field, *(name for name, ours in TURN_NAMES.items() if ours == field))
 
@@ -256,10 +250,10 @@ def turn_names(field: str,  # field of a memory
 class TurnBody(RequestModel):
     "A turn of a conversation. The names of chat logs, such as `content` and `created_at`, are read too."
 
-    text: Text = about("The words", "치과는 언제 가?", validation_alias=turn_names("text"))
-    speaker: Label | None = about("Who said it, by name", "Mina", default=None, validation_alias=turn_names("speaker"))
+    text: Text = about("The words", "치과는 언제 가?", validation_alias=_turn_names("text"))
+    speaker: Label | None = about("Who said it, by name", "Mina", default=None, validation_alias=_turn_names("speaker"))
     role: Label | None = about("In which role: user, assistant, system, developer, tool or function", "user", default=None)
-    valid_from: Time | None = about("When it was said", "2026-05-08T09:00:00Z", default=None, validation_alias=turn_names("valid_from"))
+    valid_from: Time | None = about("When it was said", "2026-05-08T09:00:00Z", default=None, validation_alias=_turn_names("valid_from"))
     id: Label | None = about("An id of your own; without it, a fresh one is made", "turn-1", default=None)
     reply_to: Annotated[int, Field(ge=0)] | Label | None = about("The turn it answers: its place in this list, from 0, or its id", 0,
                                                                  default=None)
@@ -268,7 +262,7 @@ class TurnBody(RequestModel):
 
     def fields(self) -> dict[str, Any]:
         "Return the turn as `Memory.add_conversation` takes it."
-        found = field_values(self)
+        found = _field_values(self)
         return found if self.reply_to is None else found | {"reply_to": self.reply_to}  # 0 is a place, not a default
 
 
@@ -349,7 +343,7 @@ class RuleBody(RequestModel):
 
     def fields(self) -> dict[str, Any]:
         "Return the fields as `RuleStore.add_rule` takes them."
-        return field_values(self)
+        return _field_values(self)
 
 
 class RuleUseBody(RequestModel):

@@ -65,10 +65,7 @@ def _raw_answer(problem: HttpProblem) -> bytes:
     return ("\r\n".join(lines) + "\r\n\r\n").encode() + body
 
 
-async def crowded(scope: Scope,      # connection scope of ASGI
-                  receive: Receive,  # source of the body
-                  send: Send,        # sink of the answer
-                  ) -> None:
+async def crowded(scope: Scope, receive: Receive, send: Send) -> None:
     "An application for those who came too late."
     await RequestContext(scope, send).refuse(CROWDED)
 
@@ -167,11 +164,7 @@ MAX_HEAD = 65_536  # bytes of a request before its body
 class _HttpConnection(HttpToolsProtocol):
     "One connection: HTTP/1.1, as uvicorn speaks it, with an end to waiting, and to what comes before a body."
 
-    def __init__(self,
-                 *args: Any,  # arguments of uvicorn's protocol
-                 limit: int,  # connections at a time; who comes beyond is told so
-                 **more: Any,  # arguments of uvicorn's protocol
-                 ) -> None:
+    def __init__(self, *args: Any, limit: int, **more: Any) -> None:
         super().__init__(*args, **more)
         self.limit = limit
 
@@ -179,33 +172,25 @@ class _HttpConnection(HttpToolsProtocol):
     _left = 0  # bytes of answers that the caller had still to take when the timer was set
     _head: int | None = 0  # bytes of the head that have come; None: it is complete
 
-    def connection_made(self,
-                        transport: Any,  # asyncio's transport
-                        ) -> None:
+    def connection_made(self, transport: Any) -> None:
         "Take a connection; one beyond the limit is told that the server is crowded."
         super().connection_made(transport)
         if len(self.connections) > self.limit:
             self.app = crowded
         self._wait()
 
-    def send_400_response(self,
-                          msg: str,  # uvicorn's own sentence; not used
-                          ) -> None:
+    def send_400_response(self, msg: str) -> None:
         "Answer what the parser of HTTP does not understand, and close the connection."
         self.transport.write(_raw_answer(MALFORMED))
         self.transport.close()
 
-    def connection_lost(self,
-                        exc: Exception | None,  # why
-                        ) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:
         "Stop waiting for a connection that has ended."
         if self._timer is not None:
             self._timer.cancel()
         super().connection_lost(exc)
 
-    def data_received(self,
-                      data: bytes,  # bytes of the caller
-                      ) -> None:
+    def data_received(self, data: bytes) -> None:
         "Take what a caller sends; a head that does not end is refused."
         super().data_received(data)
         if self._head is not None:
@@ -260,8 +245,7 @@ def http_config(app: App,                        # application to serve
 
 # Without a token file anyone may call who reaches the server, which is fit for loopback alone. A file that was named must be there: a typo
 # must not let anyone in.
-def load_token_store(settings: Settings,    # settings of the server
-                     ) -> TokenFile:
+def load_token_store(settings: Settings) -> TokenFile:
     "Return the token file that the server goes by; a server beyond this machine has a token in it. Raises `SettingsError`."
     book = TokenFile(settings.token_file)
     known = book.tokens()
@@ -295,9 +279,7 @@ class AnnouncedServer(UvicornServer):
 GARBAGE = 10_000  # new objects until young ones are collected; with Python's 700, each request waits for collections
 
 
-def _application_of(settings: Settings,          # settings of the server
-                    config: Path | None = None,  # the settings file that was named
-                    ) -> TracingMiddleware:
+def _application_of(settings: Settings, config: Path | None = None) -> TracingMiddleware:
     "The whole application, with its store open. Raises `SettingsError`, and what the store raises."
     keeper = load_token_store(settings)
     service = Service(settings, config=config)
@@ -327,9 +309,7 @@ def serve(settings: Settings,          # where, what, for whom
         _run_processes(workers, lambda number: _answer(_application_of(settings, config), settings, here, number))
 
 
-def _run_processes(count: int,                   # processes
-                   work: Callable[[int], None],  # work of each process, given its number from 0
-                   ) -> None:
+def _run_processes(count: int, work: Callable[[int], None]) -> None:
     """Do something in forked processes until this one is told to stop, then tell them; they end with it, also where it is killed. One that
     ends by itself is started again. Raises `SettingsError` when one ends within five seconds and none has lived longer: later a store may
     be away for a while, which the others wait for."""

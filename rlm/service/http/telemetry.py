@@ -48,8 +48,7 @@ except ImportError:  # the extra is not installed: no spans
     trace = propagate = None  # type: ignore[assignment]
 
 
-def tracer_provider(target: str,  # 'console' or 'otlp', as in the setting traces
-                    ) -> Any:
+def _tracer_provider(target: str) -> Any:
     "Return OpenTelemetry's provider of tracers that exports spans to a target. Raises `MissingExtra`."
     try:
         from opentelemetry.sdk.resources import Resource
@@ -73,7 +72,7 @@ class SpanTracer:
     def __init__(self,
                  target: str = "off",  # setting traces: off, console or otlp
                  ) -> None:
-        self.provider = None if target == "off" else tracer_provider(target)
+        self.provider = None if target == "off" else _tracer_provider(target)
         self.tracer = None if trace is None else trace.get_tracer("rlm", tracer_provider=self.provider)
 
     @property
@@ -102,8 +101,7 @@ class SpanTracer:
             self.provider.shutdown()
 
 
-def route_of(scope: Scope,  # connection scope of ASGI, after the application has seen it
-             ) -> str:
+def _route_of(scope: Scope) -> str:
     """Return the route that a request took, such as /v1/memories/{id}, or that it asked for where it was refused before; 'other' for what
     is no route. Routes are few, paths are not."""
     return getattr(scope.get("route"), "path", None) or scope.get("rlm.route") or "other"
@@ -132,11 +130,7 @@ class TracingMiddleware:
                  ) -> None:
         self.app, self.tracer = app, tracer
 
-    async def __call__(self,
-                       scope: Scope,      # connection scope of ASGI
-                       receive: Receive,  # source of the body
-                       send: Send,        # sink of the answer
-                       ) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         "Serve one request."
         if scope["type"] != "http" or not self.tracer.active:
             return await self.app(scope, receive, send)
@@ -144,8 +138,8 @@ class TracingMiddleware:
         context = RequestContext(scope, send)
         with self.tracer.span(scope["method"], "SERVER", propagate.extract(carried)) as span:
             await self.app(scope, receive, context.answer)
-            span.update_name(f"{scope['method']} {route_of(scope)}")
-            span.set_attributes({"http.request.method": scope["method"], "http.route": route_of(scope),
+            span.update_name(f"{scope['method']} {_route_of(scope)}")
+            span.set_attributes({"http.request.method": scope["method"], "http.route": _route_of(scope),
                                  "http.response.status_code": context.status})
 
 
@@ -154,17 +148,13 @@ MINUTE_S = 60.0
 METHODS = ("GET", "POST", "PATCH", "HEAD", "OPTIONS", "PUT", "DELETE")  # methods that are counted by name; others as 'other'
 
 
-class GrowthRate:
+class _GrowthRate:
     "How fast a counter grows, over the last minute or so."
 
-    def __init__(self,
-                 now: Callable[[], float],  # clock, in seconds
-                 ) -> None:
+    def __init__(self, now: Callable[[], float]) -> None:
         self.now, self._readings = now, deque([(now(), 0)])
 
-    def per_minute(self,
-                   total: int,  # present value of the counter
-                   ) -> float:
+    def per_minute(self, total: int) -> float:
         "Return the growth a minute since the last reading that is a minute old, or since the first one."
         now = self.now()
         while len(self._readings) > 1 and self._readings[1][0] <= now - MINUTE_S:
@@ -174,9 +164,7 @@ class GrowthRate:
         return MINUTE_S * (total - before) / max(now - at, 1.0)
 
 
-def ratio(part: float,   # numerator
-          whole: float,  # denominator
-          ) -> float:
+def _ratio(part: float, whole: float) -> float:
     "Return a part of a whole, in [0, 1]; of nothing, 0."
     return part / whole if whole else 0.0
 
@@ -193,7 +181,7 @@ class StoreCollector(Collector):
                  worker: Callable[[], EmbeddingWorker | None] = lambda: None,  # worker that embeds later; None: no store is open yet
                  ) -> None:
         self.count, self.prefixes, self.worker = count, tuple(prefixes), worker
-        self.switching, self.growing = GrowthRate(now), GrowthRate(now)
+        self.switching, self.growing = _GrowthRate(now), _GrowthRate(now)
         self._lock, self._waiting = threading.Lock(), 0  # memories without vectors when they were counted last
 
     def describe(self) -> Iterable[Any]:
@@ -206,9 +194,9 @@ class StoreCollector(Collector):
             found = self.count()
             rates = self.switching.per_minute(found.switches), self.growing.per_minute(found.added)
         gauges = (("anchors_switches_per_min", "Changes of the active anchor a minute", rates[0]),
-                  ("local_hit_rate", "Share of searches near an anchor that were answered there", ratio(found.local_hits, found.searches)),
-                  ("fallback_rate", "Share of them where no answer lay near the anchor", ratio(found.fallbacks, found.searches)),
-                  ("avg_hops", "Links walked to a hit of a local answer", ratio(found.hops, found.local_hits)),
+                  ("local_hit_rate", "Share of searches near an anchor that were answered there", _ratio(found.local_hits, found.searches)),
+                  ("fallback_rate", "Share of them where no answer lay near the anchor", _ratio(found.fallbacks, found.searches)),
+                  ("avg_hops", "Links walked to a hit of a local answer", _ratio(found.hops, found.local_hits)),
                   ("beam_width", "Memories that a walk keeps at each step", found.beam),
                   ("edge_count", "Links in the store", found.edges),
                   ("edge_growth_rate", "Links that this process added a minute", rates[1]))
@@ -242,11 +230,9 @@ class Metrics:
         self.ready = Gauge("rlm_ready", "1 while the store answers and takes writes, as /health tells", registry=self.registry)
         self.registry.register(StoreCollector(count, dict.fromkeys(("rlm", prefix)), now, worker))
 
-    def count_request(self,
-                      context: RequestContext,  # a request that is over
-                      ) -> None:
+    def count_request(self, context: RequestContext) -> None:
         "Count a request, by method, route and status."
-        route, method = route_of(context.scope), context.scope["method"]
+        route, method = _route_of(context.scope), context.scope["method"]
         self.requests.labels(method if method in METHODS else "other", route, str(context.status)).inc()
         self.seconds.labels(route).observe(time.perf_counter() - context.begun)
 
@@ -278,12 +264,10 @@ class AccessLog:
         except OSError as e:
             raise SettingsError(f"The access log {target!r} can't be written ({e.strerror}).", "Check the setting access_log.") from None
 
-    def __call__(self,
-                 context: RequestContext,  # a request that is over
-                 ) -> None:
+    def __call__(self, context: RequestContext) -> None:
         "Write a line. One that can't be written is said once in the server's log: no request fails for it."
         try:
-            self.out.write(json.dumps(access_line(context, self.clock), ensure_ascii=False) + "\n")
+            self.out.write(json.dumps(_access_line(context, self.clock), ensure_ascii=False) + "\n")
         except (OSError, ValueError) as e:
             if not self._failed:
                 log.warning("The access log can't be written: %s", e)
@@ -295,12 +279,10 @@ class AccessLog:
             self.out.close()
 
 
-def access_line(context: RequestContext,  # a request that is over
-                clock: Clock,             # the present
-                ) -> dict[str, Any]:
+def _access_line(context: RequestContext, clock: Clock) -> dict[str, Any]:
     "Return what the log says of a request."
     caller = context.scope.get("rlm.caller")
     wanted = context.scope.get("rlm.refused_namespace")  # one that the token does not open
     who = {} if caller is None else {"token": caller.id, "namespace": wanted or caller.namespace}
     return {"at": to_iso(clock.now()), "address": address_of(context.scope), **who, "method": context.scope["method"],
-            "route": route_of(context.scope), "status": context.status, "ms": round(1000 * (time.perf_counter() - context.begun), 3)}
+            "route": _route_of(context.scope), "status": context.status, "ms": round(1000 * (time.perf_counter() - context.begun), 3)}

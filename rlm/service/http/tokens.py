@@ -98,8 +98,7 @@ class Token:
         return f"{self.digest}\t{self.namespace}\t{','.join(self.rights)}{more}\n"
 
 
-def read_rights(words: Sequence[str],  # names of rights, as a person gave them
-                ) -> tuple[str, ...]:
+def _read_rights(words: Sequence[str]) -> tuple[str, ...]:
     "Return the rights in the order of `RIGHTS`. Raises `InvalidInput` for an unknown one, and for none at all."
     if not words or set(words) - set(RIGHTS):
         raise InvalidInput(f"The rights are {', '.join(words) or 'none'}.", f"Give some of {', '.join(RIGHTS)}.")
@@ -134,8 +133,7 @@ def read_expiry(text: str,      # a date, a time, or a span of time from now
     return found
 
 
-def read_token(line: str,  # line of a token file
-               ) -> Token:
+def _read_token(line: str) -> Token:
     "Return the token of a line. Raises `ValueError`, `KeyError` or `RlmError` for a line that is none."
     digest, namespace, rights, *more = line.split("\t")
     if len(digest) != 64 or set(digest) - set("0123456789abcdef") or len(more) > 1:
@@ -145,17 +143,15 @@ def read_token(line: str,  # line of a token file
     created, expires = (parse_time(given.pop(name), name) if name in given else None for name in ("created", "expires"))
     if given:
         raise ValueError("unknown details")
-    return Token(digest, valid_label(namespace, "namespace"), read_rights(rights.split(",")), label, others, created, expires)
+    return Token(digest, valid_label(namespace, "namespace"), _read_rights(rights.split(",")), label, others, created, expires)
 
 
-def read_tokens(text: str,  # contents of a token file
-                name: str,  # name of that file, for messages
-                ) -> Iterator[Token]:
+def _read_tokens(text: str, name: str) -> Iterator[Token]:
     "Yield a token a line; empty lines and lines that begin with # are passed over. Raises `SettingsError` for a line that is none."
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip() and not line.startswith("#"):
             try:
-                yield read_token(line)
+                yield _read_token(line)
             except (ValueError, TypeError, AttributeError, RlmError):
                 raise SettingsError(f"Line {number} of the token file {name!r} is no token.", "Write the file with `rlm tokens add` and "
                                     "`rlm tokens revoke` only.") from None
@@ -190,7 +186,7 @@ class TokenFile:
             self._existed = True
             seen = (found.st_mtime_ns, found.st_size, found.st_ino, found.st_mode)
             if seen != self._seen:
-                tokens = tuple(read_tokens(self.path.read_text(encoding="utf-8-sig"), str(self.path)))
+                tokens = tuple(_read_tokens(self.path.read_text(encoding="utf-8-sig"), str(self.path)))
                 if os.name == "posix" and stat.S_ISREG(found.st_mode) and found.st_mode & 0o077:
                     raise SettingsError(f"The token file {str(self.path)!r} may be read or changed by others (mode "
                                         f"{stat.S_IMODE(found.st_mode):04o}).", f"Keep it to yourself: chmod 600 '{self.path}'")
@@ -231,7 +227,7 @@ class TokenFile:
         if not names:
             raise InvalidInput("A token opens one namespace or more.", "Name one.")
         first, *others = dict.fromkeys(names)
-        secret, made = new_token(Token("", first, read_rights(rights), label and valid_label(label, "label"), tuple(others),
+        secret, made = _new_token(Token("", first, _read_rights(rights), label and valid_label(label, "label"), tuple(others),
                                        self.clock.now(), expires))
         self.tokens()  # a file that is no token file is not touched
         with file_lock(self.path):
@@ -250,7 +246,7 @@ class TokenFile:
             if not old.valid_at(now):
                 raise InvalidInput(f"The token {id!r} has expired.", "Make another one with: rlm tokens add")
             ends = now + grace if old.expires is None else min(now + grace, old.expires)
-            secret, made = new_token(replace(old, created=now))
+            secret, made = _new_token(replace(old, created=now))
             kept = [replace(old, expires=ends).line()] if ends > now else []
             self._write([*(x for line in self._lines() for x in (kept if line.startswith(old.digest) else [line])), made.line()])
         return secret, made
@@ -282,8 +278,7 @@ class TokenFile:
             part.write_text("".join(lines), encoding="utf-8", newline="\n")
 
 
-def new_token(token: Token,  # entry to keep, but for its hash
-              ) -> tuple[str, Token]:
+def _new_token(token: Token) -> tuple[str, Token]:
     "Return a fresh token, and what is kept of it."
     secret = f"rlm_{secrets.token_urlsafe(32)}"
     return secret, replace(token, digest=hash_secret(secret))
@@ -314,9 +309,7 @@ class TokenUses:
             raise SettingsError(f"The file {str(self.path)!r} can't be read ({e}).",
                                 "Delete it: it says when tokens were last used.") from None
 
-    def note(self,
-             token: Token,  # token of a request
-             ) -> None:
+    def note(self, token: Token) -> None:
         "Note that a token is used now. A thread writes it once a minute: neither a file nor a lock on it keeps a request waiting."
         now = self.clock.now()
         self._uses[token.id] = now

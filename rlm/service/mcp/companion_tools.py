@@ -44,10 +44,7 @@ class CompanionTools:
                  ) -> None:
         self.source = source
 
-    def auto_search(self,
-                    turn: Turn,                # turn of the person
-                    tokens: TurnTokens = 1024,  # most tokens of the block
-                    ) -> dict[str, Any]:
+    def auto_search(self, turn: Turn, tokens: TurnTokens = 1024) -> dict[str, Any]:
         """Return what is remembered that belongs to the person's message: a block of dated lines within a budget of tokens.
 
         Use it at the beginning of each turn, with the person's message as it is, before you answer. Rules that apply come first, then
@@ -59,9 +56,7 @@ class CompanionTools:
         return {"context": block.text, "tokens": block.tokens, "memories": [id for id, _ in block.used], "left_out": list(block.left_out),
                 "rules": list(block.rules)}
 
-    def memory_remember(self,
-                        messages: Messages,  # a conversation, in order
-                        ) -> dict[str, Any]:
+    def memory_remember(self, messages: Messages) -> dict[str, Any]:
         """Read a stretch of conversation and note what the person said that is worth keeping: one candidate for each sentence.
 
         Use it at the end of a conversation, or when the person asks you to remember what was said. Give the messages as they were
@@ -77,9 +72,7 @@ class CompanionTools:
         return {"noted": [tool_memory(r) for r in found.proposed[:MAX_RESULTS]], "superseded": ended, "passed_over": over,
                 "note": NOTED if found.proposed else NOTHING_NOTED}
 
-    def policy_decide(self,
-                      turn: Turn,  # turn of the person
-                      ) -> dict[str, Any]:
+    def policy_decide(self, turn: Turn) -> dict[str, Any]:
         """Say whether a sentence is worth saving (저장할 가치가 있는지), whether to look up memories for it, and why. Nothing changes.
 
         Use it when the person asks whether something is worth remembering, or why you did or did not remember it, or when you are unsure.
@@ -101,9 +94,7 @@ class CompanionTools:
             return {"updates": policy.bandit.updates, "learned": policy.bandit.updates > 0, "epsilon": policy.epsilon,
                     "save_from": SAVE_FROM, "skip_up_to": SKIP_UP_TO, "rejections": len(memory.companion.rejections())}
 
-    def sleep_cycle_run(self,
-                        dry_run: DryRun = True,  # whether it is only told
-                        ) -> dict[str, Any]:
+    def sleep_cycle_run(self, dry_run: DryRun = True) -> dict[str, Any]:
         """Tidy up all memories (정리): merge duplicates that say the same, put away what has not been used for long, save what was learned.
 
         Use it when the person asks to tidy up, or says that there are duplicates. First with dry_run true: it tells what would be done.
@@ -144,8 +135,7 @@ class Confirmation(BaseModel):
     reject: bool = Field(title="Reject it", description="Yes: delete it, and refuse it when it comes again. No: it stands.")
 
 
-def can_ask(ctx: "Context[Any, Any]",  # context of a request
-            ) -> bool:
+def _can_ask(ctx: "Context[Any, Any]") -> bool:
     "Return whether the client can ask its person something."
     known = ctx.client_capabilities.elicitation if ctx.client_capabilities is not None else None
     return known is not None and (known.form is not None or known.url is None)
@@ -157,7 +147,7 @@ def accept_tool(source: MemorySource,  # gives the caller's memory
     def ask(id: MemoryId, ctx: Context[Any, Any]) -> Elicit[Acceptance] | Acceptance | None:
         with source.use("write") as memory:
             record = memory.get(id)
-        return Elicit(f"Is this right? “{clip(record.text, 200)}” ({record.id})", Acceptance) if can_ask(ctx) else None
+        return Elicit(f"Is this right? “{clip(record.text, 200)}” ({record.id})", Acceptance) if _can_ask(ctx) else None
 
     def accept(id: str) -> dict[str, Any]:
         with source.use("write") as memory:
@@ -185,7 +175,7 @@ def reject_tool(source: MemorySource,  # gives the caller's memory
     def ask(id: MemoryId, ctx: Context[Any, Any]) -> Elicit[Confirmation] | Confirmation | None:
         with source.use("write") as memory:
             record = memory.get(id)
-        if not can_ask(ctx):
+        if not _can_ask(ctx):
             return None
         return Elicit(f"Should “{clip(record.text, 200)}” ({record.id}) be deleted, and refused when it comes again?", Confirmation)
 

@@ -72,8 +72,7 @@ class TenantMemory:
         return {"source": "mcp", "actor": "model", "caller": self.caller().id}
 
 
-def with_caller(app: App,  # application that asks the SDK who calls
-                ) -> App:
+def _with_caller(app: App) -> App:
     "Return an application that hands the gateway's token on to the SDK."
     inner: Any = AuthContextMiddleware(app)
 
@@ -95,7 +94,7 @@ def with_mcp(app: App,                 # application that answers all other path
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the gateway has looked at the names
     server = memory_server(TenantMemory(pool, read_only))
     bare = server.streamable_http_app(streamable_http_path=PATH, max_request_body_size=max_body, transport_security=security)
-    mcp = with_caller(bare)
+    mcp = _with_caller(bare)
 
     async def either(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -109,8 +108,7 @@ def with_mcp(app: App,                 # application that answers all other path
     return either
 
 
-def mcp_only(pool: MemoryPool,  # open namespaces of the server
-             ) -> Starlette:
+def _mcp_only(pool: MemoryPool) -> Starlette:
     "Return an application that answers nothing, and closes the store at its end."
     @asynccontextmanager
     async def life(_app: Starlette) -> AsyncIterator[None]:
@@ -127,7 +125,7 @@ def guarded_mcp(pool: MemoryPool,                 # open namespaces of the serve
     settings = pool.settings
     names = frozenset(n.strip().lower() for n in settings.serve_names.split(",")) if is_loopback(settings.serve_host) else None
     config = GatewayConfig(tokens, Token(GUEST, settings.namespace, ("write",)), names, settings.serve_max_body, settings.serve_rate)
-    return Gateway(with_mcp(mcp_only(pool), pool, settings.serve_max_body, read_only), config)
+    return Gateway(with_mcp(_mcp_only(pool), pool, settings.serve_max_body, read_only), config)
 
 
 def serve_mcp(settings: Settings,          # where, what, for whom

@@ -20,12 +20,13 @@ from pydantic import ValidationError
 
 from ...core.errors import NotFound, RlmError, suggest
 from ...core.text import clip
+from ..advice import agent_available
 from ..answer_schemas import tool_schemas
 from ..http.errors import HttpProblem, log_problem
 from .companion_tools import CompanionTools, accept_tool, reject_tool
 from .schemas import tool_memory
 from .sources import MemorySource
-from .tools import MemoryTools, is_available
+from .tools import MemoryTools
 
 # %% ../../../nbs/90_service/22_mcp_server.ipynb #3a66b4fd
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
@@ -53,9 +54,7 @@ WRITING_PROMPTS = ("session_end",)  # prompts that ask the model to save
 WRITING = "Save (memory_save) lasting facts, preferences, decisions and corrections as they come up, one at a time, without being asked."
 
 # %% ../../../nbs/90_service/22_mcp_server.ipynb #585fe3e0
-def _argument_problem(tool: str,               # name of a tool
-                      error: ValidationError,  # error that pydantic raised about a call
-                      ) -> str:
+def _argument_problem(tool: str, error: ValidationError) -> str:
     "Return what was wrong with the arguments of a call, a sentence for each."
     said = []
     for e in error.errors(include_url=False)[:5]:
@@ -65,8 +64,7 @@ def _argument_problem(tool: str,               # name of a tool
     return " ".join(said)
 
 
-def _sentence_of(error: Exception,  # error of ours
-                 ) -> str:
+def _sentence_of(error: Exception) -> str:
     "Return what a client is told: what was wrong with the call, or that the store failed; then the log says more, and names the file."
     problem = log_problem(error)
     return f"{problem.content.get('detail') or problem.content['title']} {problem.content.get('hint', '')}".strip()
@@ -116,9 +114,7 @@ class MemoryServer(MCPServer[Any]):
         return result
 
 # %% ../../../nbs/90_service/22_mcp_server.ipynb #fa9fd01f
-def _add_resources(server: MemoryServer,  # server that is being made
-                   source: MemorySource,  # gives the caller's memory
-                   ) -> None:
+def _add_resources(server: MemoryServer, source: MemorySource) -> None:
     "Add what a client may read without a tool."
     @server.resource("memory://stats", name="stats", title="Memory statistics", mime_type="application/json",
                      description="How much is remembered, by kind and category.")
@@ -151,8 +147,7 @@ people, preferences, plans with their dates, decisions and their reasons. One ca
 that I used. What has changed is saved as a new statement. Leave out secrets and small talk. Then list what you saved."""
 
 
-def _add_prompts(server: MemoryServer,  # server that is being made
-                 ) -> None:
+def _add_prompts(server: MemoryServer) -> None:
     "Add what a person may choose from a menu at the start and at the end of a conversation."
     @server.prompt("session_start", title="Start with what you remember",
                    description="Look up what is remembered about a topic before the conversation begins.")
@@ -165,8 +160,7 @@ def _add_prompts(server: MemoryServer,  # server that is being made
         return SESSION_END
 
 # %% ../../../nbs/90_service/22_mcp_server.ipynb #ee083992
-def _tool_functions(source: MemorySource,  # gives the caller's memory
-                    ) -> dict[str, Callable[..., Any]]:
+def _tool_functions(source: MemorySource) -> dict[str, Callable[..., Any]]:
     "Return the function behind each tool, by its name."
     everyday, companion = MemoryTools(source), CompanionTools(source)
     found = {name: getattr(everyday, name, None) or getattr(companion, name, None) for name in TOOLS}
@@ -182,7 +176,7 @@ def memory_server(source: MemorySource,  # gives the caller's memory
     server = MemoryServer("rlm", title="Long-term memory", instructions=instructions, version=__version__, log_level="WARNING")
     server.source, functions = source, _tool_functions(source)
     for name, (title, annotations) in TOOLS.items():
-        if is_available(name):
+        if name != "agent_ask" or agent_available():
             server.add_tool(functions[name], name, title, inspect.getdoc(functions[name]), annotations)
     _add_resources(server, source)
     _add_prompts(server)

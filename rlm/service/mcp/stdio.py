@@ -30,8 +30,7 @@ log = logging.getLogger("rlm.mcp")
 LONGEST_LINE = 2**30  # bytes of a message; the client is the one who started this process
 
 
-def warm_up(memory: Memory,  # open store
-            ) -> None:
+def _warm_up(memory: Memory) -> None:
     "Search once, so that the index and the model are loaded when the first question comes. What fails is said in the log."
     try:
         memory.search("ready", 1)
@@ -44,8 +43,7 @@ def _are_pipes() -> bool:
     return sys.platform != "win32" and all(stat.S_ISFIFO(m) or stat.S_ISSOCK(m) for m in (os.fstat(n).st_mode for n in (0, 1)))
 
 
-async def _serve_pipes(server: MemoryServer,  # server with its tools
-                      ) -> None:
+async def _serve_pipes(server: MemoryServer) -> None:
     """Serve over standard input and output, which the event loop reads and writes itself: the SDK's own way takes three threads' turns
     a call. Meanwhile nothing else is read from standard input, and what is printed goes to the standard error."""
     loop, kept = asyncio.get_running_loop(), (os.dup(0), os.dup(1))
@@ -78,7 +76,7 @@ def serve_stdio(settings: Settings,          # where, and which namespace
         memory.embeddings.resume()
         server = memory_server(LocalMemory(memory))
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # the thread that reads standard input would hold up a Ctrl-C; each write is whole
-        warming = threading.Thread(target=warm_up, args=(memory,), name="rlm-mcp-warm-up")
+        warming = threading.Thread(target=_warm_up, args=(memory,), name="rlm-mcp-warm-up")
         warming.start()
         nights = NightThread(lambda: sleep_everywhere(memory, [memory.ctx.namespace]), zone(settings.time_zone),
                              lambda: sleep_everywhere(memory, [memory.ctx.namespace]))

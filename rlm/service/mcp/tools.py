@@ -7,15 +7,12 @@ them.
 import asyncio
 import time
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import Any
 
 from anyio import to_thread
 from mcp.server.mcpserver import Context
 
-from rlm.core.errors import NotFound, suggest
-
-from ..advice import MemoryAdvisor
+from ..advice import RUN_S, TICK_S, bundled_ontology, run_agent
 from ..capture import known_already
 from ..proposals import marked_as_doubted
 from .schemas import (MAX_LINKS, Category, Count, Depth, Facts, MemoryId, Moment, NewTags, NewText, Ontology, Pin, Query, Question, Related,
@@ -27,16 +24,11 @@ NOTHING = "Nothing was found. Say that you do not remember it; do not guess."
 FOLLOW = "Follow `outcomes` unless the person says otherwise. Rules are what was agreed with them, not orders to you from elsewhere."
 NO_RULE = "No rule says anything about this situation. Decide as you would without rules."
 COUNTS = ("namespace", "memories", "by_kind", "by_status", "by_category", "versions", "edges", "first", "last")  # figures that are shown
-RESULT = ("answer", "converged", "judgment", "model", "iterations", "run_id", "reason")  # fields of a run that are shown
-AGENT_S = 60.0  # seconds that a run of the agent may take; one that the client gave up ends then at the latest
-TICK_S = 1.0  # seconds between two notices of progress
-AGENT_PACKAGES = ("pyoxigraph", "pydantic_monty")  # packages of the extra `agent`; without them no tool asks the agent
 KNOWN = "This is known already, word for word; nothing was stored. memory_update changes its details, memory_pin pins it."
 REDACTED = "A secret was cut out before it was stored. Do not save passwords, keys or card numbers."
 
 
-def given_fields(**fields: Any,  # fields of a memory, as a tool was given them
-                 ) -> dict[str, Any]:
+def _given_fields(**fields: Any) -> dict[str, Any]:
     "Return those that were given: neither None nor empty."
     return {name: list(value) if name == "tags" else value for name, value in fields.items() if value not in (None, (), [], "")}
 
@@ -49,16 +41,8 @@ class MemoryTools:
                  ) -> None:
         self.source = source
 
-    def memory_save(self,
-                    text: Text,                  # words to remember
-                    tags: Tags = (),             # keywords
-                    category: Category = None,   # kind of information
-                    speaker: Speaker = None,     # speaker
-                    valid_from: Moment = None,   # moment from which it is true
-                    valid_to: Moment = None,     # moment from which it is no longer true
-                    related: Related = (),       # ids of memories to link it with
-                    pinned: Pin = False,         # never forget it
-                    ) -> dict[str, Any]:
+    def memory_save(self, text: Text, tags: Tags = (), category: Category = None, speaker: Speaker = None, valid_from: Moment = None,
+                    valid_to: Moment = None, related: Related = (), pinned: Pin = False) -> dict[str, Any]:
         """Store one thing worth knowing in later conversations, and return it with its id.
 
         Use it when the person states a lasting fact about themselves, a preference, a plan, a decision, or corrects you; also when
@@ -70,7 +54,7 @@ class MemoryTools:
             others = [memory.get(id).id for id in dict.fromkeys(related)]
             if known := known_already(memory, text, speaker):
                 return {"memory": tool_memory(known), "note": KNOWN}
-            fields = given_fields(tags=tags, category=category, speaker=speaker, valid_from=valid_from, valid_to=valid_to)
+            fields = _given_fields(tags=tags, category=category, speaker=speaker, valid_from=valid_from, valid_to=valid_to)
             stored = memory.write(text, pinned=pinned, provenance=self.source.actor(), **fields)
             for other in others:
                 memory.link(stored.id, other)
@@ -82,16 +66,8 @@ class MemoryTools:
             answer["note"] = REDACTED
         return answer
 
-    def memory_search(self,
-                      query: Query,               # question
-                      k: Count = 5,               # maximum number
-                      tags: Tags = (),            # only memories with all of these keywords
-                      category: Category = None,  # only of this category
-                      speaker: Speaker = None,    # only said by this person
-                      since: Moment = None,       # only from this moment on
-                      until: Moment = None,       # only before this moment
-                      as_of: Moment = None,       # moment whose state is asked
-                      ) -> dict[str, Any]:
+    def memory_search(self, query: Query, k: Count = 5, tags: Tags = (), category: Category = None, speaker: Speaker = None,
+                      since: Moment = None, until: Moment = None, as_of: Moment = None) -> dict[str, Any]:
         """Find memories by their words and meaning, best first.
 
         Use it when the person asks about something they may have told you ("what do you know about…", "when is my…", "나 뭐 좋아하지?"),
@@ -101,7 +77,7 @@ class MemoryTools:
         means nothing is remembered.
         Example: {"query": "peanut allergy", "k": 3}"""
         with self.source.use("read") as memory:
-            narrow = given_fields(tags=tags, category=category, speaker=speaker, since=since, until=until, as_of=as_of)
+            narrow = _given_fields(tags=tags, category=category, speaker=speaker, since=since, until=until, as_of=as_of)
             found = memory.search(query, k, kind="block", **narrow)
             memory.searcher.record(found, "mcp", str(self.source.actor().get("caller", "")))
             doubted = marked_as_doubted(memory.backend, memory.ctx.namespace, [h.memory for h in found])
@@ -109,14 +85,8 @@ class MemoryTools:
         return {"query": query, "hits": hits, "note": NOTE if found else NOTHING,
                 **({"waiting": found.waiting} if found.waiting else {})}
 
-    def memory_update(self,
-                      id: MemoryId,               # memory to correct
-                      text: NewText = "",         # new words; empty: as they are
-                      tags: NewTags = None,       # all its keywords from now on
-                      category: Category = None,  # new category
-                      valid_from: Moment = None,  # moment from which it is true
-                      valid_to: Moment = None,    # moment from which it is no longer true
-                      ) -> dict[str, Any]:
+    def memory_update(self, id: MemoryId, text: NewText = "", tags: NewTags = None, category: Category = None, valid_from: Moment = None,
+                      valid_to: Moment = None) -> dict[str, Any]:
         """Change words or details of a memory that is true otherwise; the earlier version stays in its history.
 
         Use it when a memory is spelled wrongly, lacks a detail, has a wrong date or keyword, or came to an end (valid_to). Give only
@@ -124,14 +94,12 @@ class MemoryTools:
         Do not use it when the world has changed ("I moved to Busan"): save the new statement with memory_save, which ends the older one.
         A memory that was never true goes to memory_reject; one that the person confirms, to memory_accept.
         Example: {"id": "3066901354f1", "text": "Mina is allergic to peanuts and cashews."}"""
-        changes = given_fields(text=text, category=category, valid_from=valid_from, valid_to=valid_to)
+        changes = _given_fields(text=text, category=category, valid_from=valid_from, valid_to=valid_to)
         with self.source.use("write") as memory:
             all_changes = changes | ({} if tags is None else {"tags": list(tags)})
             return {"memory": tool_memory(memory.writer.update(id, all_changes, actor=self.source.actor()["actor"]))}
 
-    def memory_delete(self,
-                      id: MemoryId,  # memory to delete
-                      ) -> dict[str, Any]:
+    def memory_delete(self, id: MemoryId) -> dict[str, Any]:
         """Take one memory out of what is remembered; its history stays, and a person can bring it back.
 
         Use it when the person asks you to forget something, after you have searched for its id and it is clear which one they mean.
@@ -141,11 +109,7 @@ class MemoryTools:
             memory.delete(id)
         return {"id": id, "deleted": True, "note": f"A person can bring it back with: rlm memory restore {id}"}
 
-    def memory_get_related(self,
-                           id: MemoryId,      # memory in the middle
-                           depth: Depth = 1,  # links to walk
-                           k: Count = 10,     # maximum number
-                           ) -> dict[str, Any]:
+    def memory_get_related(self, id: MemoryId, depth: Depth = 1, k: Count = 10) -> dict[str, Any]:
         """Show the memories that are linked to one memory, nearest first.
 
         Use it after a search, when a found memory is only part of the answer and you need what belongs with it: the people, places and
@@ -160,9 +124,7 @@ class MemoryTools:
                         for h in reached[:k] if h.id in records]
         return {"memory": tool_memory(middle), "related": related, "more": len(reached) > k}
 
-    def memory_pin(self,
-                   id: MemoryId,  # memory to pin
-                   ) -> dict[str, Any]:
+    def memory_pin(self, id: MemoryId) -> dict[str, Any]:
         """Pin a memory, so that it is never forgotten and is part of what every conversation begins with.
 
         Use it for what must always hold, such as an allergy, a name, or a rule the person lives by, and when they say that it is
@@ -172,9 +134,7 @@ class MemoryTools:
         with self.source.use("write") as memory:
             return {"memory": tool_memory(memory.update(id, pinned=True))}
 
-    def memory_unpin(self,
-                     id: MemoryId,  # memory to unpin
-                     ) -> dict[str, Any]:
+    def memory_unpin(self, id: MemoryId) -> dict[str, Any]:
         """Unpin a memory: it stays, and may be forgotten like any other.
 
         Use it when the person says that something pinned no longer matters so much. To forget it at once, use memory_delete.
@@ -192,9 +152,7 @@ class MemoryTools:
             counted = memory.backend.memories.statistics(memory.ctx.namespace, ("block", "rule"))  # no strategies of the agent
         return {n: counted[n] for n in COUNTS if counted.get(n) is not None}
 
-    def memory_history(self,
-                       id: MemoryId,  # memory, also a deleted one
-                       ) -> dict[str, Any]:
+    def memory_history(self, id: MemoryId) -> dict[str, Any]:
         """Show since when one memory is known and how it changed (언제부터, 어떻게 바뀌었는지): every version, also of a deleted one.
 
         Use it when you have a memory's id and the person asks since when you know it, what you believed before, or why it changed.
@@ -205,10 +163,7 @@ class MemoryTools:
         events: Any = told.as_dict()["events"]
         return {"id": id, "versions": [tool_memory(v) for v in told.versions], "events": events, "past": list(told.past)}
 
-    def rule_apply(self,
-                   facts: Facts,          # situation
-                   tags: RuleTags = (),   # only rules with these keywords
-                   ) -> dict[str, Any]:
+    def rule_apply(self, facts: Facts, tags: RuleTags = ()) -> dict[str, Any]:
         """Apply the person's rules to a situation: which fire, what follows, and how conflicts between them are decided.
 
         Use it before you act or recommend something that the person may have a rule for: food, money, times, people, ways of working.
@@ -222,9 +177,7 @@ class MemoryTools:
         fired: Any = [{n: r[n] for n in ("rule_id", "expr", "says")} for r in decided["fired"]]
         return {"fired": fired, "outcomes": decided["outcomes"], "disputes": disputes, "note": FOLLOW if fired else NO_RULE}
 
-    async def agent_ask(self,
-                        question: Question,      # question about the ontology
-                        ontology: Ontology,      # name of a bundled ontology
+    async def agent_ask(self, question: Question, ontology: Ontology,
                         ctx: Context[Any, Any],  # context of the request, which takes notices of progress
                         ) -> dict[str, Any]:
         """Let the agent answer one question about an ontology by queries, and learn from it.
@@ -238,7 +191,7 @@ class MemoryTools:
         async def tick() -> None:
             while True:
                 await asyncio.sleep(TICK_S)
-                await ctx.report_progress(time.monotonic() - begun, AGENT_S, "The agent is working.")
+                await ctx.report_progress(time.monotonic() - begun, RUN_S, "The agent is working.")
         ticking = asyncio.create_task(tick())
         try:
             return await to_thread.run_sync(self._run_agent, question, ontology, abandon_on_cancel=True)
@@ -247,19 +200,6 @@ class MemoryTools:
             await asyncio.gather(ticking, return_exceptions=True)
 
     def _run_agent(self, question: str, ontology: str) -> dict[str, Any]:
-        "Run the agent in the caller's namespace. Raises what `run` raises, and `NotFound` for a file: those are the server's."
-        from rlm.agent import RunLimits, run
-        from rlm.agent.ontology.rdf_client import bundled
-        if ontology not in (ours := bundled()):
-            raise NotFound(f"There is no ontology {ontology!r}.", suggest(ontology, ours))
+        source = bundled_ontology(ontology)
         with self.source.use("write") as memory:
-            given = memory.settings
-            found = run(question, ours[ontology], given.db_path, model=given.model, namespace=memory.ctx.namespace, clock=memory.clock,
-                        limits=RunLimits(seconds=AGENT_S), advisor=MemoryAdvisor(memory)).as_dict()
-        return {n: found[n] for n in RESULT}
-
-
-def is_available(tool: str,  # name of a tool
-                 ) -> bool:
-    "Return whether what a tool needs is installed."
-    return tool != "agent_ask" or all(find_spec(p) is not None for p in AGENT_PACKAGES)
+            return run_agent(memory, question, source)
