@@ -28,7 +28,8 @@ SENTENCES: dict[type[RlmError], str] = {
 log = logging.getLogger("rlm.serve")
 
 
-def _problem_sentence(error: Exception) -> str:
+def problem_sentence(error: Exception,  # error of a check
+                     ) -> str:
     "Return what is wrong, in a sentence that names no file."
     if is_out_of_files(error):
         return "The server has no room for one open file more."
@@ -65,7 +66,7 @@ class ReadinessProbe:
         try:
             self.checks()
         except Exception as e:
-            said, why = _problem_sentence(e), str(e)
+            said, why = problem_sentence(e), str(e)
             if not isinstance(e, RlmError | OSError):
                 log.exception("Whether the server can serve could not be found out.")
         self._note(said, why)
