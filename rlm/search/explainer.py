@@ -22,7 +22,7 @@ from .amounts import asked_amount, may_hold_amount
 from .candidates import POOL, CandidateSet, Query, Searcher
 from .scoring import NO_SCRIPT, NOW, PARTS, SCORE_EPSILON, UPDATE, RankedList, RankedMemory, ScoreWeights, foreign_script
 from .lexical.bm25 import LONG_TEXT, PASSAGE_LENGTH, QueryPlan, impact
-from .query_features import COUNT, MONEY, TIME, QueryFeatures, tells_attribute, tells_other_number
+from .query_features import COUNT, MONEY, TIME, QueryFeatures, is_about_other_relative, tells_attribute, tells_other_number
 from .namespace_index import NamespaceIndex
 from .scorer import REORDERED
 from ..store.filters import Filters
@@ -412,8 +412,11 @@ class Explainer:
         "Tell whether what is asked for is surely not there: the best memories can't tell the attribute, the numbered thing or the amount."
         attribute, unheld = features.attribute, [thing for thing in features.numbered if not self._holds(*thing)]
         amount = asked_amount(question) if best and features.asks & (MONEY | COUNT | TIME) else ""
-        if not (attribute or unheld or amount):
+        relative = bool(best) and is_about_other_relative(best[0].record.text, question)
+        if not (attribute or unheld or amount or relative):
             return False
+        if relative and all(is_about_other_relative(h.record.text, question) for h in best if (h.relevance or 0.0) >= FLOOR):
+            return True
         records = [h.record for h in best]
         texts = [f"{r.title}: {r.text}" if r.title else r.text for r in records]
         said_by = [(r.speaker or "") if r.session or r.speaker else None for r in records]

@@ -6,8 +6,8 @@
 __all__ = ['ANSWER_TYPES', 'TIME', 'TELEPHONE', 'CODE', 'EMAIL', 'MONEY', 'COUNT', 'PERSON', 'MOST_NAMED', 'FEW_NAMES',
            'PartialDate', 'dates_in', 'asked_types', 'told_types', 'asks_now', 'asks_before', 'past_moment',
            'tells_change', 'identifiers_in', 'numbered_things', 'tells_other_number', 'names_in_other_script',
-           'asked_attribute', 'tells_attribute', 'question_form', 'name_parts', 'names_in', 'named_speakers',
-           'dominant_script', 'QueryFeatures', 'extract_query_features']
+           'asked_attribute', 'tells_attribute', 'is_about_other_relative', 'question_form', 'name_parts', 'names_in',
+           'named_speakers', 'dominant_script', 'QueryFeatures', 'extract_query_features']
 
 # %% ../../nbs/30_search/01_query_features.ipynb #8a17bf29
 import re
@@ -294,6 +294,9 @@ _ATTRIBUTE_HINTS = LazyPattern(
     "number|pass(?:word|code|phrase)|pin|combination|code|mail|blood|birth|bday|iban|plate|size|salary|wage|번호|연락처|비번|암호|"
     "패스워드|메일|혈액형|생[일신년]|계좌|사번|사이즈|치수|연봉|월급|급여")  # a question for an attribute, case-folded, has one of these
 _NUMBER = r"(?<![\d,.$£€])(?!(?:19|20)\d\d(?!\d))\d{3,}(?![\d,.]*\s?(?:원|명|euros?|dollars?|km|kg|g|ml|cm|m|people)\b)"  # no year
+_PLAIN_NUMBER = (r"(?<![\d:.,/-])(?<!\bat )(?<!(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec) )\d{1,3}(?!\d|[:/-]\d|"
+                 r"\s?(?:st|nd|rd|th|am|pm|o['’]clock|years?|months?|weeks?|days?|hours?|minutes?|people)\b|"
+                 r"\s?(?:시|분|일|월|년|주|명|살|층|번|원|개월))")
 _ATTRIBUTES: Mapping[str, tuple[str, str, str]] = {  # attribute → its names in English and in Korean; values, and names that only tell
     "telephone": (r"(?:tele)?phone number|(?:mobile|cell|contact|whatsapp) number|(?<=['’]s )number",
                   r"(?:전화|휴대폰|핸드폰|폰) ?번호|연락처",  # no date, and no code such as NRF-2024-8831
@@ -313,7 +316,8 @@ _ATTRIBUTES: Mapping[str, tuple[str, str, str]] = {  # attribute → its names i
                  r"reference|confirmation|id) number|(?:number|licen[cs]e) plate",
                  r"(?:여권|주민|주민등록|차량|회원|접수|예약|일련|송장|면허) ?번호|사번",
                  rf"{_NUMBER}|\b[a-z]+-?\d|\d{{2,3}} ?[가-힣] ?\d{{4}}"),
-    "size": (r"(?:shoe|ring|shirt|dress|collar) size", r"(?:신발|(?<!신)발|반지|옷) ?(?:사이즈|치수)", r"\bsize\b|사이즈|치수|\d"),
+    "size": (r"(?:shoe|ring|shirt|dress|collar) size", r"(?:신발|(?<!신)발|반지|옷) ?(?:사이즈|치수)",
+             rf"\bsize\b|사이즈|치수|{_PLAIN_NUMBER}"),  # no hour, no date
     "salary": (r"salary|wages?", r"연봉|월급|급여",
                r"\bearn|\bmakes?\b|(?<!\bi )(?<!\bwe )\bpa(?:y|ys|id)\b|"
                r"\d,\d{3}|[$£€₩]|\d ?k\b|만 ?원|[만천억]\b|\bgross\b|\bnet\b|gehalt|salaire|sueldo")}
@@ -478,6 +482,34 @@ def tells_attribute(texts: Sequence[str],  # the memories that fit a question be
                 _are_different(asked[0], w, whole) for w in whose)):
             return True
     return False
+
+# %% ../../nbs/30_search/01_query_features.ipynb #d88411d7
+@lru_cache(1)
+def _relative_patterns() -> tuple[LazyPattern, LazyPattern]:
+    "The relatives that a question asks about as the speaker's, and the one that a text is about: the words of `_PEOPLE` but *I*."
+    english, korean = ("|".join(sorted((re.escape(w) for w, n in _PEOPLE.items() if n and w.isascii() == ascii), key=len, reverse=True))
+                       for ascii in (True, False))
+    particle = r"(?:님|께서)?(?:[은는이가도]|께서는|네는?)"
+    return (LazyPattern(rf"\bmy (?P<of>{english})\b(?P<more>['’]s)?|^(?:우리 |내 |제 )?(?P<whom>{korean}){particle}?"
+                        "(?P<next>의)?(?![가-힣])",
+                        re.I),
+            LazyPattern(rf"^(?:(?:my|our) )?(?P<of>{english})\b(?!['’]s)|^(?:우리 |내 |제 )?(?P<whom>{korean}){particle}(?![가-힣])", re.I))
+
+
+def is_about_other_relative(text: str,   # text of a memory
+                            query: str,  # question
+                            ) -> bool:
+    "Return whether a question asks about one relative of the speaker, and a text is about another and does not mention that one."
+    asking, about = _relative_patterns()
+    asked, told = list(asking.finditer(query)), about.match(text)
+    if len(query) > _ASKING or len(asked) != 1 or told is None or asked[0]["more"] or asked[0]["next"]:
+        return False
+    one, other = ((m["of"] or m["whom"]).casefold() for m in (asked[0], told))
+    groups = {_PEOPLE[one], _PEOPLE[other]}
+    return len(groups) > 1 and not (_PEOPLE["동생"] in groups and groups & _SIBLINGS) and not _mentions(text, one)
+
+
+_SIBLINGS = {_PEOPLE["언니"], _PEOPLE["오빠"]}  # either may be a younger one
 
 # %% ../../nbs/30_search/01_query_features.ipynb #fb6e16bf
 _SAYS = LazyPattern(r"[\w?？؟]")  # a letter, or a mark that asks

@@ -199,3 +199,28 @@ def test_a_text_may_tell_an_attribute_unless_it_is_surely_of_another(question: s
 def test_my_attribute_is_that_of_the_speaker(speaker: str, tells: bool) -> None:
     asked, texts = "What is Omar's phone number?", ["Omar is here.", "My phone number is 0113 496 0735."]
     assert features.tells_attribute(texts, asked, "telephone", [None, speaker]) == tells
+
+
+@pytest.mark.parametrize(("question", "text"), [
+    ("Where does my sister live?", "My brother lives in Leeds."), ("What does my husband do?", "My wife works at Acme."),
+    ("How old is my mum?", "Our father is sixty."),
+    ("장인어른은 어디 사셔?", "장모님은 대전에 사셔."),
+    ("우리 누나 직업이 뭐야?", "우리 형은 개발자야."),
+    ("이모는 뭐 좋아해?", "삼촌은 낚시를 좋아해.")])
+def test_a_text_about_another_relative_is_known(question: str, text: str) -> None:
+    assert features.is_about_other_relative(text, question)
+
+
+@pytest.mark.parametrize(("question", "text"), [
+    ("Where does my sister live?", "My sister lives in Leeds."),
+    ("Where does my sister live?", "My brother lives with our sister in Leeds."),
+    ("Where does my sister live?", "Hannah lives with her husband in Leeds."),
+    ("Where does my sister live?", "My brother's flat is hers now."),
+    ("Where does my sister's husband work?", "My brother-in-law works at Acme."),
+    ("Who called my mum, my brother?", "My dad called."),
+    ("Where do I live?", "My brother lives in Leeds."), ("엄마는 어디 사셔?", "시어머니는 대전에 사셔."),
+    ("누나는 어디 살아?", "동생은 서울에 살아."),
+    ("조카네 아빠 직업은?", "오빠는 도배 일을 해."),
+    ("누나의 남편은 어디 다녀?", "매형은 은행에 다녀."), ("나 어디 살아?", "형은 서울에 살아.")])
+def test_a_text_that_may_be_about_the_relative_is_left(question: str, text: str) -> None:
+    assert not features.is_about_other_relative(text, question)

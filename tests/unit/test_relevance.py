@@ -167,3 +167,22 @@ def test_a_question_without_a_reply_stays_first_and_is_less_sure() -> None:
         alone, = memory.search("Which floor is the flat on?")
         memory.write("Did you find a flat?", id="written")
         assert alone.id == "asks" and 0 < alone.relevance < .5
+
+
+@pytest.mark.parametrize(("told", "asked", "other"), [
+    ("My brother lives in Leeds.", "Where does my brother live?", "Where does my sister live?"),
+    ("My wife works at Acme.", "Where does my wife work?", "Where does my husband work?"),
+    ("장모님은 대전에 사셔.", "장모님은 어디 사셔?", "장인어른은 어디 사셔?"),
+    ("우리 형은 개발자야.", "형 직업이 뭐야?", "누나 직업이 뭐야?")])
+def test_what_is_told_of_one_relative_answers_nothing_about_another(told: str, asked: str, other: str) -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write_many([told, "The train to Bath leaves at nine.", "The bread is in the oven.", "자전거는 지하실에 있다."])
+        assert memory.search(asked)[0].text == told and not memory.search(other)
+
+
+def test_an_hour_is_no_size() -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write_many(["My dentist is on Tuesday at 3.", "The bread is in the oven.", "Nadia wears 38."])
+        assert not memory.search("What is the dentist's shoe size?")
+        memory.write("The dentist's shoe size is 44.")
+        assert "44" in memory.search("What is the dentist's shoe size?")[0].text
