@@ -328,6 +328,8 @@ _MOVED = Phrases(frozenset(("move", "movi", "push", "shif", "resc", "post", "cha
     rf"{_SOMEBODY}(?:(?:am|is|are) (?:moving|pushing|shifting|changing|putting|bringing|postponing)|moved|pushed|shifted|rescheduled|"
     rf"postponed|changed|switched|brought|put) {_THING_OF}(?: (?:back|forward|up|off|over|out))?(?: from .+?)? (?:to|until|till) "
     rf"(?P<v>{WHEN})$", re.I))  # *Han moved the meeting to Wednesday*
+_MOVED_ME = LazyPattern(r"((?:the|my|our) [\w-]+(?: [\w-]+)?) (?:(?:has|have|had|just|now) )*"
+                        r"(?:moved|pushed|shifted|(?:re)?scheduled|switched) (?:me|us) ", re.I)  # *The dentist rescheduled me to Friday*: what was to be there
 _REPRICED = Phrases(frozenset((
     "put", "putt", "rais", "incr", "uppe", "lowe", "cut", "cutt", "drop", "redu", "went", "gone", "rose", "fell")), LazyPattern(
     rf"(?:{_SOMEBODY}(?:(?:am|is|are) (?:putting|raising|increasing|lowering|cutting)|put|raised|increased|upped|lowered|cut|dropped|"
@@ -511,7 +513,8 @@ def _by_another(clause: str, speaker: str, pronouns: bool) -> Statement | None:
     if m := _LOST.search(plain, starts):
         return Statement(dead, DIED, "", ended=True) if (dead := named_subject(m["s"] or m["t"], speaker)) else None
     if m := _MOVED.search(plain, starts):
-        who = it if m["r"].lower() == "it" else named_subject(m["r"], speaker)
+        by = _MOVED_ME.match(plain)
+        who = it if m["r"].lower() == "it" else named_subject(by[1] if by else m["r"], speaker)
         return Statement(who, "time" if who == "it" else MOVED, m["v"], True) if who else None
     if m := _REPRICED.search(plain, starts):
         words = m["r"] or m["s"]

@@ -112,6 +112,10 @@ _OF_EVENT = LazyPattern(r" (?:to|in|with|at|for|of|about|on) ")
 _KOREAN_WITH = LazyPattern(r"(?<=[가-힣])(?:이랑|랑|하고|과|와|의)$")
 
 
+_SLOTS = frozenset((  # nouns of what is booked, which leave it to another word what for
+    "appointment", "session", "class", "lesson", "visit", "checkup", "check-up", "booking", "예약", "진료", "상담", "수업", "약속"))
+
+
 def _modifiers(subject: str, event: str, me: str) -> list[str] | None:
     """The words that tell an event from others of its noun: *han* of *meeting with han*, `치과` of `치과 예약`; None: it is another event.
     All are in normal form; what is somebody else's is not *my operation*, and what is mine not *his*."""
@@ -124,6 +128,8 @@ def _modifiers(subject: str, event: str, me: str) -> list[str] | None:
     head, name = (_OF_EVENT.split(s)[0].split()[-1] for s in (own, asked))
     if not own.isascii() and own == name:
         return []  # `학교 시험` is `시험`
+    if head in _SLOTS and name in own.split()[:-1] and set(asked.split()) < set(own.split()):
+        return []  # *the physio* is *my physio appointment*
     if head != name and not (not name.isascii() and len(name) > 1 and head.endswith(name)):
         return None
     words, said = ([_KOREAN_WITH.sub("", w) for w in _OF_EVENT.sub(" ", s).split() if w not in ("a", "an", "the", "my", "our")]

@@ -61,3 +61,20 @@ def test_a_moved_event_leaves_other_events_as_they_were(texts, chats):
     with Memory(":memory:", embedder="none") as memory:
         for told in _told(memory, texts, chats)[:-1]:
             assert memory.get(told.id).valid_to is None and not memory.history(told.id).past
+
+
+@pytest.mark.parametrize(("told", "moved", "question", "now"), [
+    ("My physio appointment is on 12 March at 10am.", "They moved the physio to 19 March at 2pm.", "When is the physio?", "19 March"),
+    ("I have a dentist appointment on 12 March.", "The dentist rescheduled me to 19 March.", "When is the dentist?", "19 March"),
+    ("My piano lesson is on Monday.", "The piano has been moved to Friday.", "When is my piano lesson?", "Friday")])
+def test_an_event_is_named_by_what_it_is_for(told: str, moved: str, question: str, now: str) -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.add_conversation([("Theo", told), ("Theo", moved)])
+        best = memory.search(question)[0]
+        assert now in best.text and not best.past
+
+
+def test_another_event_there_stays() -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.add_conversation([("Theo", "My dance class is on Monday."), ("Theo", "They moved the piano class to Friday.")])
+        assert not any(h.past for h in memory.search("When is my dance class?"))
