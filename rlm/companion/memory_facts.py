@@ -63,17 +63,17 @@ def _model_statements(record: MemoryRecord,  # a memory, stored or not
 
 @cache
 def _endable() -> frozenset[str]:
-    "The relations of which a fact is kept, though it denies and ends nothing: those of the table, and what one *has*, *owns* or *plays*."
+    "Relations of which each fact is kept, even one that denies and ends nothing: those of the table, and *has*, *owns*, *plays*."
     return frozenset({*language_data("relations"), *language_data("en")["held"].split(), "go to", "goes to"})
 
 
 HAD = frozenset({"have", "has", "own", "owns", "vehicle", "pet", "use"})  # relations that are over when a thing is sold or given away
 PET = f"(?:{'|'.join((*english_names('pet', 'animal'), *korean_names('pet', 'animal')))})"
-_OF_THE_LIVING = LazyPattern(  # what a fact is kept of, since a death ends it: *is my dog*, *is alive*, *needs a walk*
+_OF_THE_LIVING = LazyPattern(  # relation and value of facts that end with a death: *is my dog*, *is alive*, *needs a walk*
     rf"is (?:alive\b|(?:(?:my|our|an?) (?:[\w-]+ )*|(?:우리|내) ?){PET}(?: |$))|needs?(?: to)? ", re.I)
-PRONOUNS = {"he": "she", "she": "he", "it": ""}  # subjects that a store tells, with the pronoun of the other gender
+PRONOUNS = {"he": "she", "she": "he", "it": ""}  # pronouns that may stand for what the store knows, each with that of the other gender
 RETURNED = "returned to"  # relation of a place to which somebody has come back
-SWITCHED = frozenset({"switched to", "changed to"})  # what is left is what the older value has the same noun for
+SWITCHED = frozenset({"switched to", "changed to"})  # relations of what takes the place of a thing of the same noun: *switched to oat milk*
 
 
 def facts_of(record: MemoryRecord,  # a memory, stored or not

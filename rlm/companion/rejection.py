@@ -86,14 +86,15 @@ _SOUNDED = frozenset({*_PLACES, "employer", "school", "allergy", "medication"}) 
 
 
 def _in_other_script(fact: tuple[str, ...], rejected: bool) -> list[tuple[str, ...]]:
-    "A same fact by the sound of its value: under the script of what is rejected, under the other one of what is to be stored."
+    """A fact by the sound of its value, so that `글로벡스` and *Globex* meet: a rejected one is filed under its own script, and one that
+    is to be stored is looked for under the other."""
     near = fact[1] == "user" and (fact[-2] in ("spouse", "partner") or f"user's {fact[-2]}" in kin_names())  # of one role
     script, sound = _spoken(fact[-1]) if fact[-2] in _SOUNDED or near else ("", "")
     return [(("ko" if (script == "ko") == rejected else "en"), *fact[1:-1], sound)] if script else []
 
 
 def _same_in_other_words(fact: tuple[str, ...]) -> list[tuple[str, ...]]:
-    "A fact by one of the wordings of what it is about, its value as a number, date, sum, or name without a title; empty of a denied one."
+    "A fact in the form that its wordings share: one subject and relation, its value as a number, date, sum or name; none of a denied one."
     subject, relation, value = fact
     if subject == "not":
         return []

@@ -51,7 +51,7 @@ def ends(new: Fact,                         # a newer fact
          ) -> bool:
     "Return whether a newer fact ends an older one."
     affirmed, was_affirmed = new.affirmed, old.affirmed
-    if affirmed and was_affirmed and not instead_of and not (new.single and old.single):
+    if (affirmed and was_affirmed and not instead_of and not (new.single and old.single)) or not (affirmed or was_affirmed):
         return False
     gone = new.ended and new.relation_key == POSSESSION  # *sold the camera stand*: not the camera
     same = new.value_key == old.value_key if gone else same_value(
@@ -64,14 +64,12 @@ def ends(new: Fact,                         # a newer fact
     if affirmed and was_affirmed:
         apart = same or (new.relation_key == "time" and other_part_of_time(new.value_key, old.value_key))
         return related and new.single and old.single and not apart
-    if affirmed != was_affirmed:
-        any_relation = (new.ended or old.ended) and "" in (new.relation_key, old.relation_key)
-        said, denied = (new, old) if affirmed else (old, new)
-        habit = _habitual(said.value_key, denied.value_key)
-        short = new.ended and _names_employer(new.value_key, old)
-        exact = new.value_key == old.value_key or short or (new.ended and habit)
-        return ((same or habit or short) and related) or (exact and any_relation) or (same and gone and old.relation_key in HAD)
-    return False
+    any_relation = (new.ended or old.ended) and "" in (new.relation_key, old.relation_key)
+    said, denied = (new, old) if affirmed else (old, new)
+    habit = _habitual(said.value_key, denied.value_key)
+    short = new.ended and _names_employer(new.value_key, old)
+    exact = new.value_key == old.value_key or short or (new.ended and habit)
+    return ((same or habit or short) and related) or (exact and any_relation) or (same and gone and old.relation_key in HAD)
 
 # %% ../../nbs/85_companion/09_supersession.ipynb #930d02b5
 _AGAIN = LazyPattern(r"\bagain\b|\bback (?:on|to)\b|다시")
@@ -105,7 +103,7 @@ def _long_over(text: str, fact: Fact, other: Fact) -> bool:
     return bool(_LONG_AGO.search(text)) or any(year < other.valid_from.year for year in years)
 
 
-_OUTLIVED = frozenset({"name", "birthday", "birthplace", "time", "place", DIED})  # relations of the living and the dead
+_OUTLIVED = frozenset({"name", "birthday", "birthplace", "time", "place", DIED})  # relations that hold of the dead, too
 
 
 def _over_with_death(facts: FactTable, namespace: str, me: str, dead: str) -> list[Fact]:
@@ -115,7 +113,7 @@ def _over_with_death(facts: FactTable, namespace: str, me: str, dead: str) -> li
         dead = f"{me}'s {kind}"
     pet_names = [] if kind != dead or dead.isascii() else [f"{me}'s {noun} {dead}" for noun in korean_names("pet", "animal")]
     found = [o for name in (*kin_subjects(dead), *pet_names) for o in facts.naming(namespace, name)]
-    gone = [o for o in found if (o.relation_key not in _OUTLIVED if o.subject_key != me and o.value_key != dead else False)
+    gone = [o for o in found if (o.subject_key != me and o.value_key != dead and o.relation_key not in _OUTLIVED)
             or (o.relation_key == "name" and re.search(rf"\b{PET}$", o.subject_key))]
     pets = [o for o in facts.about(namespace, me, "pet") if o.affirmed]
     named = [o for o in pets if re.search(rf"\b(?:called|named) {re.escape(dead)}$", o.value_key)]
@@ -124,13 +122,12 @@ def _over_with_death(facts: FactTable, namespace: str, me: str, dead: str) -> li
 
 
 def _aimed_at(rivals: Sequence[Fact], new: Fact, stated: Sequence[Fact], instead: Sequence[str]) -> list[Fact]:
-    "The facts that a new one may end, without those that its text states again; of a list that it names a member of, that one alone."
+    "The facts that a new one may end: none that its own text states again, and of a list of which it names a member that member alone."
     def named(o: Fact) -> bool:
         return o.value_key == new.value_key or any(names_value(v, o) for v in instead)
 
     lists = {(o.seq, o.relation_key) for o in rivals if named(o)} if new.relation != DIED else set()
-    again = [f.value_key for f in stated if f.relation_key == new.relation_key and f.affirmed
-             and f.value_key != new.value_key]
+    again = [f.value_key for f in stated if f.relation_key == new.relation_key and f.affirmed and f.value_key != new.value_key]
     return [o for o in rivals if (named(o) or (o.seq, o.relation_key) not in lists)
             and (not new.affirmed or not any(same_value(v, o.value_key, o.relation_key if o.single else "") for v in again))]
 
@@ -142,21 +139,17 @@ DISPUTES = "disputes"  # type of the link from a disputed memory to what it cont
 _MOMENT = timedelta(microseconds=1)
 
 
-def _with_end(tx: SQLWriter, record: MemoryRecord, until: datetime | None, now: datetime, detail: Mapping[str, Any]) -> MemoryRecord:
-    at = version_time(now, record.updated_at)
-    new = record.changed(valid_to=until, version=record.version + 1, updated_at=at)
-    told = {"version": new.version, "changed": ["valid_to"], **detail}
-    return tx.replace(record, new, Event(at, "update", record.id, record.namespace, told))
-
-
 def end_memory(tx: SQLWriter,          # a transaction
                record: MemoryRecord,  # memory that is current
-               until: datetime,       # when it ended
+               until: datetime | None,  # moment from which it is no longer true; None: it is current again
                now: datetime,         # recorded time
                detail: Mapping[str, Any],  # reason, and what else the event says
                ) -> MemoryRecord:
     "Give a memory an end, and return its new version."
-    return _with_end(tx, record, until, now, detail)
+    at = version_time(now, record.updated_at)
+    new = record.changed(valid_to=until, version=record.version + 1, updated_at=at)
+    told = {"version": new.version, "changed": ["valid_to"], **detail}
+    return tx.replace(record, new, Event(at, "update", record.id, record.namespace, told))
 
 
 def current_again(tx: SQLWriter,          # a transaction
@@ -164,7 +157,7 @@ def current_again(tx: SQLWriter,          # a transaction
                   now: datetime,         # recorded time
                   ) -> MemoryRecord:
     "Take the end of a memory back, and return its new version."
-    return _with_end(tx, record, None, now, {"reason": "current again"})
+    return end_memory(tx, record, None, now, {"reason": "current again"})
 
 # %% ../../nbs/85_companion/09_supersession.ipynb #5d1e5801
 def _dispute(tx: SQLWriter, memories: MemoryTable, accepted: set[int], new: MemoryRecord, now: datetime) -> MemoryRecord:
@@ -192,7 +185,7 @@ def _replaced_part(facts: FactTable, namespace: str, fact: Fact, other: Fact) ->
 
 
 def _saying(facts: FactTable, namespace: str, said: Statement) -> list[Fact]:
-    "The current facts that say the same as a statement; of one without a relation those about its subject, and that there is one."
+    "The current facts that say what a person denies; where that has no relation, *I never had a dog*, all about its subject."
     who, relation = said.key
     if relation:
         return [f for f in facts.about(namespace, who, relation) if f.affirmed
@@ -375,14 +368,14 @@ class FactKeeper:
             self._claim(record, by_member(found))
 
     def _claim(self, record: MemoryRecord, found: MemoryFacts) -> None:
-        "Say of facts that came with their end that this memory ended them, if it did: then they are current again when it goes."
+        "Name a memory as what ended facts that came with their end, if it states what ends them: they are current again when it goes."
         for fact, instead in found.pairs:
             for other in self.facts.ended_at(record.namespace, fact.subject_key, fact.valid_from):
                 if other.seq != record.seq and other.valid_from <= fact.valid_from and ends(fact, other, instead):
                     self.facts.end([other], fact.valid_from, record.seq)
 
     def _retire(self, tx: SQLWriter, touched: set[int], new: MemoryRecord, now: datetime) -> list[MemoryRecord]:
-        "Give an end to each memory that states facts, nothing else, and none that is current."
+        "End each memory of a set that states nothing but facts, if all of them have ended."
         states = self.facts.of(list(touched)) if touched else {}
         over = {seq: max(f.valid_to for f in facts if f.valid_to) for seq, facts in states.items()
                 if all(f.alone and f.valid_to for f in facts)}
