@@ -68,9 +68,9 @@ def _put_anew(tx: SQLWriter, facts: FactKeeper, pairs: PairJudge, records: tuple
     return judged and shown
 
 
-def _refuse_fixed(changes: Mapping[str, Any]) -> None:
-    "Raise `InvalidInput` for an update of nothing, or of a field that none changes."
-    if not changes:
+def _refuse_fixed(changes: Mapping[str, Any], expected: int | None) -> None:
+    "Raise `InvalidInput` for an update of nothing, which does not ask for a version either, or of a field that none changes."
+    if not changes and expected is None:
         raise InvalidInput("There is nothing to change.", "Give at least one field, such as text='…' or tags=['home'].")
     for name in changes.keys() & FIXED:
         raise InvalidInput(f"The {name} of a memory can't be changed.", "Write a new memory, and delete this one.")
@@ -416,7 +416,7 @@ class MemoryWriter:
                ) -> MemoryRecord:
         """Make a new version, and return it; where the memory is so already, the present one. Raises `NotFound`, `VersionConflict`, and
         `InvalidInput`, also where nothing is to change."""
-        _refuse_fixed(changes)
+        _refuse_fixed(changes, expected)
         wanted = self._read_changes(id, changes, actor)
         planned = self._embed_changes(self.reader.get(id), wanted)
         with self.storage.transaction() as tx:
