@@ -101,7 +101,8 @@ def midnight(now: datetime,  # a moment
 
 # %% ../../nbs/30_search/00_told_period.ipynb #8e148d02
 _PARTICLE = LazyPattern(r"^(?:에는?|엔|에도|쯤에?|쯤엔|의(?= ))?[ ,]*")  # of a period in Korean, and a comma
-_HINT = LazyPattern("day|night|last|past|previous|ago|back|this|어제|어젯|그저께|그제|간밤|오늘|전|지난|저번|최근|이번|[작금]년|올해", re.I)  # in each
+_HINT = LazyPattern(  # in every text that tells a period
+    "day|night|last|past|previous|ago|back|this|어제|어젯|그저께|그제|간밤|오늘|전|지난|저번|최근|이번|[작금]년|올해", re.I)
 _AGO = LazyPattern(r"(?:ago|back|전)$", re.I)
 ANY_DAY = datetime(2026, 5, 20, tzinfo=UTC)  # a present for which a text is read when its words matter, and not its dates
 
