@@ -328,8 +328,9 @@ _MOVED = Phrases(frozenset(("move", "movi", "push", "shif", "resc", "post", "cha
     rf"{_SOMEBODY}(?:(?:am|is|are) (?:moving|pushing|shifting|changing|putting|bringing|postponing)|moved|pushed|shifted|rescheduled|"
     rf"postponed|changed|switched|brought|put) {_THING_OF}(?: (?:back|forward|up|off|over|out))?(?: from .+?)? (?:to|until|till) "
     rf"(?P<v>{WHEN})$", re.I))  # *Han moved the meeting to Wednesday*
-_MOVED_ME = LazyPattern(r"((?:the|my|our) [\w-]+(?: [\w-]+)?) (?:(?:has|have|had|just|now) )*"
-                        r"(?:moved|pushed|shifted|(?:re)?scheduled|switched) (?:me|us) ", re.I)  # *The dentist rescheduled me to Friday*: what was to be there
+_MOVED_ME = LazyPattern(  # *The dentist rescheduled me to Friday*: what was to be there
+    r"((?:the|my|our) [\w-]+(?: [\w-]+)?) (?:(?:has|have|had|just|now) )*"
+    r"(?:moved|pushed|shifted|(?:re)?scheduled|switched) (?:me|us) ", re.I)
 _REPRICED = Phrases(frozenset((
     "put", "putt", "rais", "incr", "uppe", "lowe", "cut", "cutt", "drop", "redu", "went", "gone", "rose", "fell")), LazyPattern(
     rf"(?:{_SOMEBODY}(?:(?:am|is|are) (?:putting|raising|increasing|lowering|cutting)|put|raised|increased|upped|lowered|cut|dropped|"
