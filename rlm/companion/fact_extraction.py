@@ -85,7 +85,7 @@ _THAT_ONE = (r"(?:(?:she|he|it|they|that)(?: is| are| was| were|['’]s|['’]re
              r"(?:it|they|that)(?: got| was| is| has been| had been|['’]s(?: been)?)? (?:now )?(?:moved|shifted|pushed|changed|rescheduled)"
              r" (?:back |forward )?to )")
 _STRONG = (r"(?:no|nope|actually|sorry|wait|oops|whoops|my (?:mistake|bad)|correction|scratch that|i mean|i meant|"
-           r"아니|아냐|아니야|아니요|아뇨|아니오|참|앗|미안(?:해)?|죄송(?:해요)?|정정|그게 아니[라고]|"
+           r"아니|아냐|아니야|아니다|아니요|아뇨|아니오|참|앗|미안(?:해)?|죄송(?:해요)?|정정|그게 아니[라고]|"
            r"잘못 말했[어다네])")  # takes back what was said
 _OPENING = rf"(?:{_STRONG}|oh|ah|hmm|well|아|어)[,:.!~ ]* "
 _TAKES_BACK = rf"^(?=(?:{_OPENING})*{_STRONG}[,:.! ])(?:{_OPENING})+"
@@ -108,7 +108,7 @@ _PLAIN = tuple(LazyPattern(pattern, re.I) for pattern in (_MOMENT, _AMOUNT))  # 
 _BARE = LazyPattern(  # *Correction: 9:40*, *No wait, it was right before: 7:15*, `아니 수요일이야`
     rf"{_TAKES_BACK}(?:{_THAT_ONE}|it is )?"
     rf"(?:right (?:before|the first time)|as before)?[,: ]*(?:at |on )?(?P<new>{_MOMENT}|{_AMOUNT})"
-    r"(?: (?:was|is) (?:right|correct)(?: after all)?|이야|야|예요|이에요|입니다|임|이 맞아|가 맞아|이?요)?[.!~ㅋㅎ ]*$", re.I)
+    r"(?:(?: (?:was|is) (?:right|correct))?(?: after all)?|이야|야|예요|이에요|입니다|임|[이가]? ?맞(?:아|네)요?|이?요)?[.!~ㅋㅎ ]*$", re.I)
 _RANG = (  # *The clinic rang, it's Friday now*, `병원에서 전화 왔는데 금요일로 바뀌었대`: of what was spoken of before
     r"(?:the|my) [\w' -]{2,25}? (?:rang|called|phoned|texted|emailed)(?: me| us| back| today| earlier)*(?:,? and|,| to say(?: that)?) "
     r"(?:it(?: is|['’]s| has| was)(?: (?:been )?moved to| now)?|they(?: have|['’]ve)? moved it to) "
@@ -210,6 +210,20 @@ def _read_sentence(sentence: str, speaker: str, about: str, pronouns: bool) -> t
     return list(read), after
 
 
+_OWN_SUBJECT = LazyPattern(r"(?!(?:it|he|she|they|that|this)\b)[\w'’]+ .*?\b(?:is|are|was|were)\b ", re.I)  # of a value that is a clause
+_OWN_TOPIC = LazyPattern(r"(?P<topic>[가-힣]+(?: [가-힣]+)+[은는]) (?P<old>.+)")  # `지은이 비행기는 7시가 아니라 9시래`
+
+
+def _corrected_clause(corrected: Statement, speaker: str, about: str) -> list[Statement]:
+    "A correction, or what it says of a subject of its own where it has one: *My sister's meeting is on Tuesday, not Monday*."
+    (old,) = corrected.instead_of or ("",)
+    topic = _OWN_TOPIC.fullmatch(old)
+    if not (old and (topic or _OWN_SUBJECT.match(corrected.value))):
+        return [corrected]
+    read, _ = _read_sentence(f"{topic['topic']} {corrected.value}" if topic else corrected.value, speaker, about, False)
+    return [replace(s, instead_of=(topic["old"] if topic else old,)) for s in read]
+
+
 def _introduced(sentence: str, greeting: str, place: int) -> str:
     "The name by which a speaker is introduced in a sentence, an English one only if it is the first or follows a greeting."
     if _HANGUL.search(sentence):
@@ -241,7 +255,7 @@ def text_facts(text: str,              # words of a memory
             read = [Statement(speaker, "name", name, False)]  # ends no other: it may be said of somebody in a picture, or pasted
         found = [s for s in (placed(statement, sentence) for statement in read) if s is not None]
         if (corrected := correction(sentence)) and (not corrected.instead_of or all(s.subject in _THOSE for s in found)):
-            read, found = [corrected], [corrected]
+            read = found = _corrected_clause(corrected, speaker, about)
         if read and _is_untrue(sentence, following):
             found, about = [], ""
         more = any(s.relation in _PLACED for s in found) and _scope()["more"].search(sentence)

@@ -5,8 +5,9 @@
 # %% auto #0
 __all__ = ['CUES', 'READ', 'Matrix', 'READER', 'WORTH_READING', 'READ_OF_EACH', 'ENDS', 'BOTH_END', 'PRIOR', 'MAY_END',
            'STANDS_OUT', 'IF_SAME', 'COMPARED', 'READ_LIMITS', 'LINKED', 'AT_ONCE', 'ENDED', 'text_cues', 'pair_cues',
-           'told_by_grammar', 'told_of_another', 'leaves_as_it_was', 'says_more', 'tells_another_number', 'PairModel',
-           'pair_inputs', 'run_networks', 'pair_model', 'PairReader', 'pair_reader', 'PairJudgement']
+           'told_by_grammar', 'told_of_another', 'leaves_as_it_was', 'says_more', 'tells_another_number',
+           'speaks_of_no_such_thing', 'PairModel', 'pair_inputs', 'run_networks', 'pair_model', 'PairReader',
+           'pair_reader', 'PairJudgement']
 
 # %% ../../nbs/85_companion/18_pair_judge.ipynb #10a32893
 import hashlib
@@ -272,6 +273,29 @@ def tells_another_number(old: str,  # words of the older memory
     told_last = min(len(re.findall(r"[^\W\d]\w*", rest)) for rest in rests) <= 1 and (_NUMBER_TOLD.search(old) or _SELF.search(old))
     return not told_last
 
+# %% ../../nbs/85_companion/18_pair_judge.ipynb #f3f615cc
+_WRONGLY_BELIEVED = LazyPattern(  # *Turns out I'm not allergic to cats*, `알고 보니 땅콩 알레르기가 아니래`
+    r"(?=.*(?:\bturn(?:s|ed) out\b|\bafter all\b|알고 ?보니|알아보니))"
+    r".*?(?:\bnot\b|n['’]t\b|\bnever\b|\bno\b(?= \w))(?P<en>.*)|"
+    r"(?=.*(?:알고 ?보니|알아보니|검사))(?P<ko>.*?)(?:이|가|은|는)? ?(?:아니|없)[가-힣]*[.!~]*$", re.I)
+_OF_PREDICATES = frozenset(tokens(  # words of what is said of a thing, which name none
+    "allergic allergy allergies intolerant intolerance called named name like likes love eat drink take taking have has had got after all "
+    "really actually anymore any more even at in on it that this 알고 보니 알레르기 알러지 이름 알아보니 검사"))
+_OF_NAMES = LazyPattern(r"\b(?:name[ds]?|call(?:ed|s)? me|surname|nickname|go(?:es)? by|born|birthday)\b|"
+                        "이름|성함|불러|개명|생일|생신|태어", re.I)
+
+
+def speaks_of_no_such_thing(old: str,  # words of the older memory
+                            new: str,  # words of the newer one
+                            ) -> bool:
+    "Return whether the newer memory denies a belief in what the older does not name, or says nothing of the name that the older tells."
+    a, kinds = text_cues(old), {s.key[1] for s in text_cues(old).facts}
+    if kinds and kinds <= {"name", "birthday"} and not (_OF_NAMES.search(new) or kinds & {s.key[1] for s in text_cues(new).facts}):
+        return True
+    m = _WRONGLY_BELIEVED.match(new)
+    denied = frozenset(tokens(m["en"] or m["ko"] or "")) - _OF_PREDICATES if m else frozenset()
+    return bool(denied) and denied.isdisjoint(frozenset(tokens(old)) | a.words)
+
 # %% ../../nbs/85_companion/18_pair_judge.ipynb #88359383
 Matrix = NDArray[np.float32]
 
@@ -529,7 +553,8 @@ class PairJudge:
         vectors = self._vectors(sorted({r.seq for pair in pairs for r in pair}))
         pairs = [(old, new) for old, new in pairs if old.seq in vectors and new.seq in vectors and old.text != new.text
                  and not (told_by_grammar(old.text, new.text) or told_of_another(old.text, new.text)
-                          or leaves_as_it_was(old.text, new.text) or tells_another_number(old.text, new.text))]
+                          or leaves_as_it_was(old.text, new.text) or tells_another_number(old.text, new.text)
+                          or speaks_of_no_such_thing(old.text, new.text))]
         pairs = self._undecided(pairs)
         if not pairs:
             return [], []
@@ -561,7 +586,8 @@ class PairJudge:
                 continue
             linked[new.id] += 1
             ends = (bool(sure[at]) and (p >= may_end if read else reader is None) and linked[new.id] == 1 and p > total[new.id] / 2
-                    and not old.immutable and old.valid_to is None and old.session is None and may_overrule(new.provenance, old.provenance)
+                    and not (old.immutable or old.pinned) and old.valid_to is None and old.session is None
+                    and may_overrule(new.provenance, old.provenance)
                     and len(split_sentences(old.text)) == 1 and not says_more(old.text, new.text))
             gone |= {old.id} if ends else set()
             if ends or edge is None or abs(edge.weight - p) > 1e-3:

@@ -20,7 +20,7 @@ from .statement import DIED, MOVED, Statement, language_data, list_members, norm
 from .value_equality import in_both_languages, in_fewer_words, kin_names, names_value, same_value, verb_of
 from ..core.text import clip, split_sentences
 from ..core.text.calendar_words import KOREAN_WEEKDAYS, WEEKDAYS
-from ..core.text.kinship import FAMILY, english_names
+from ..core.text.kinship import FAMILY, english_names, korean_names
 from ..core.text.normal_form import LazyPattern
 from ..core.text.romanization import latin_spellings, same_name
 from ..store.records import MemoryRecord
@@ -116,6 +116,11 @@ _SLOTS = frozenset((  # nouns of what is booked, which leave it to another word 
     "appointment", "session", "class", "lesson", "visit", "checkup", "check-up", "booking", "예약", "진료", "상담", "수업", "약속"))
 
 
+_SOMEBODYS = LazyPattern(  # an event of another person: `친구 결혼식`, `민수 수술`
+    rf"(?:^| )(?:친구|동료|이웃|선배|후배|{'|'.join(dict.fromkeys(korean_names(*FAMILY)))}|[가-힣]+[이씨님네]) |"
+    r" (?:결혼식|생일|생신|돌잔치|환갑|칠순|수술|졸업식|입학식|장례식|이사|비행기|면접|검진)$")
+
+
 def _modifiers(subject: str, event: str, me: str) -> list[str] | None:
     """The words that tell an event from others of its noun: *han* of *meeting with han*, `치과` of `치과 예약`; None: it is another event.
     All are in normal form; what is somebody else's is not *my operation*, and what is mine not *his*."""
@@ -127,7 +132,7 @@ def _modifiers(subject: str, event: str, me: str) -> list[str] | None:
         return None
     head, name = (_OF_EVENT.split(s)[0].split()[-1] for s in (own, asked))
     if not own.isascii() and own == name:
-        return []  # `학교 시험` is `시험`
+        return None if _SOMEBODYS.search(asked) else []  # `학교 시험` is `시험`
     if head in _SLOTS and name in own.split()[:-1] and set(asked.split()) < set(own.split()):
         return []  # *the physio* is *my physio appointment*
     if head != name and not (not name.isascii() and len(name) > 1 and head.endswith(name)):

@@ -40,7 +40,7 @@ from ..recall.graph import GraphIndex
 from ..companion.fact_extraction import asked_facts
 from ..companion.fact_lookup import corrector_of, ended_of, past_of, stating_facts
 from ..companion.policy import answers_nothing, only_asks
-from ..companion.reranking import corrections_first, fact_first, merge_duplicates, reply_first, told_then_first
+from ..companion.reranking import corrections_first, fact_first, merge_duplicates, reply_first, successor_first, told_then_first
 from .memory_context import MemoryContext
 from .reader import MemoryReader
 from .results import Explanation, Hit, Parts, SearchResults, by_column, make_hit
@@ -119,6 +119,7 @@ _OF_ASKING = re.compile(  # a question about what was asked
     r"\b(?:ask(?:ed|ing|s)?|questions?|wonder(?:ed|ing|s)?|want(?:ed|s)? to know)\b|물[어었은]|질문|궁금", re.I)
 _KNOWN = 2  # memories that state a fact that is asked for, at most
 _RANKED = 1_000  # memories among which the place of one is looked for
+_SURE = 0.5  # relevance of the best hit from which nothing that is over is looked for
 _REPLIES = 8  # memories that are looked at besides those that are wanted, for the reply
 
 # %% ../../nbs/90_service/05_searcher.ipynb #c83dbed3
@@ -163,7 +164,7 @@ class MemorySearcher:
         if (found := self._search_index(request, k)) is None:
             return SearchResults(request.text, request.filters, self.full_text(request, k), source="full text")
         found = self._known_first(request, self._reply_first(request, self._without_acknowledgements(request, found, k), k))
-        found = merge_duplicates(self._told_then_first(request, found, k))[:k]
+        found = merge_duplicates(self._told_then_first(request, self._successor_first(request, found), k))[:k]
         hits = tuple(make_hit({"rank": n, "score": h.score, "memory": h.record, "parts": h.shares, "relevance": h.relevance,
                                "past": h.past, "duplicates": h.duplicates, "placed_by": h.placed_by}) for n, h in enumerate(found, start=1))
         kept, refused = _cut_irrelevant(hits, least, found[0].floor if found else 0.0)
@@ -230,6 +231,18 @@ class MemorySearcher:
         "The period that a question asks about and nothing else; None where filters give one already."
         given = request.filters
         return None if given.since or given.until or given.valid_at else asked_period(request.text, self.ctx.clock.now(), self.ctx.where)
+
+    def _successor_first(self, request: SearchRequest, found: list[ExplainedHit]) -> list[ExplainedHit]:
+        "The hits, after what ended the memory that would be the best, where the best of them is not sure: *Crete's off*."
+        if request.filters.now is None or request.filters.valid_at or self.index.metadata.all_recallable or (
+                found and (found[0].relevance is None or found[0].relevance >= _SURE)):
+            return found
+        ever = self._search_index(replace(request, filters=replace(request.filters, now=None)), 1)
+        if not ever or ever[0].record.valid_to is None or ever[0].record.valid_to > request.filters.now:
+            return found
+        record = self.reader.ended_by(ever[0].record.id)
+        by = next((h for h in found if record and h.record.id == record.id), None) or (record and self._without_evidence(request, record))
+        return successor_first(found, ever[0], by) if by else found
 
     def _told_then_first(self, request: SearchRequest, found: list[ExplainedHit], k: int) -> list[ExplainedHit]:
         "The hits, after what was told in the period that is asked for, where nothing else is: *What did I do last month?*"

@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from rlm.companion import pair_judge
-from rlm.companion.pair_judge import ENDED, STANDS_OUT, PairReader, pair_reader, tells_another_number, together
+from rlm.companion.pair_judge import (
+    ENDED,
+    STANDS_OUT,
+    PairReader,
+    pair_reader,
+    speaks_of_no_such_thing,
+    tells_another_number,
+    together,
+)
 from rlm.core.clock import ManualClock
 from rlm.search.candidates import LATER, LIKELY
 from rlm.search.embedding import worker
@@ -378,3 +386,16 @@ def test_the_grammar_decides_about_others_where_the_newer_is_about_something_els
     ("The standup is in room 3.", "The standup is in room 5 now, by the stairs.", False), ("The rent is 900.", "The rent is 950.", False)])
 def test_a_thing_with_another_number_is_another_thing(old: str, new: str, another: bool) -> None:
     assert tells_another_number(old, new) is another
+
+
+@pytest.mark.parametrize(("old", "new", "other"), [
+    ("I'm allergic to shellfish.", "Turns out I'm not lactose intolerant after all.", True),
+    ("나 땅콩 알레르기 있어.", "알고 보니 우유 알레르기는 아니래.", True), ("Mum has asthma.", "Mum doesn't have cancer after all.", True),
+    ("My dog is called Rufus.", "Turns out the stray isn't called Max after all.", True),
+    ("My name is Dana.", "I handed in my notice and start at Monzo on Monday.", True),
+    ("I'm allergic to cats.", "Turns out I'm not allergic to cats.", False),
+    ("나 땅콩 알레르기 있어.", "알고 보니 땅콩 알레르기가 아니래.", False),
+    ("I'm vegetarian.", "I'm not vegetarian after all.", False),
+    ("My name is Dana.", "Everyone calls me Dee now, so call me that.", False)])
+def test_a_belief_that_was_wrong_changes_only_what_names_it(old: str, new: str, other: bool) -> None:
+    assert speaks_of_no_such_thing(old, new) is other
