@@ -29,7 +29,7 @@ from ..core.ids import digest
 from ..core.tables import text_table
 from ..core.text import clip, is_blank, split_sentences
 from .export_files import export_files, text_of
-from .input_parsing import content_text, read_role
+from .input_parsing import MESSAGE_ROLES, content_text, read_role
 from .interchange import PAM, read_pam
 from .kakaotalk import chat_title, is_kakaotalk, is_wordless, kakaotalk_messages
 from .memory import Memory
@@ -510,11 +510,13 @@ class ForeignReport:
 
 
 def _with_speaker(given: Mapping[str, Any]) -> dict[str, Any]:
-    "The fields of a memory with a role that is none, such as *customer*, as its speaker; a speaker of whom nothing is seen is left out."
+    "The fields of a memory with a role that is none, such as *customer*, as its speaker; a speaker that is blank is left out."
     found = {name: value for name, value in given.items() if name != "speaker" or not isinstance(value, str) or not is_blank(value)}
     try:
-        read_role(found.get("role") or "user")
+        known = read_role(found.get("role") or "user") in MESSAGE_ROLES
     except InvalidInput:
+        known = False
+    if not known:
         role = found.pop("role")
         found |= {} if found.keys() & {"speaker", "name"} else {"speaker": role}
     return found

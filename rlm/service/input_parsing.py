@@ -35,14 +35,14 @@ _OTHER_ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "bot":
 
 def read_role(value: object,  # role as a caller gave it
               ) -> str:
-    """Return one of `MESSAGE_ROLES`; `human`, `ai`, `model` and capital letters are read as what they mean, since facts are kept only of
-    what the user says. Raises `InvalidInput` for another word."""
-    name = _OTHER_ROLES.get(word := read_label(value, "role").casefold(), word)
-    if name not in MESSAGE_ROLES:
-        near = nearest(word, MESSAGE_ROLES)
-        raise InvalidInput(f"The role {clip(word)!r} is unknown.", (f"Did you mean {near!r}? " if near else "")
-                           + f"Give one of {', '.join(MESSAGE_ROLES)}; a person's name is the speaker.")
-    return name
+    """Return one of `MESSAGE_ROLES`, as which `human`, `ai`, `model` and capital letters are read, since facts are kept only of what the
+    user says; or another role as it was given. Raises `InvalidInput` for a slip in one of them."""
+    role = read_label(value, "role")
+    name = _OTHER_ROLES.get(word := role.casefold(), word)
+    if name not in MESSAGE_ROLES and (near := nearest(word, MESSAGE_ROLES)):
+        raise InvalidInput(f"The role {clip(word)!r} is unknown.",
+                           f"Did you mean {near!r}? The roles are {', '.join(MESSAGE_ROLES)}; a person's name is the speaker.")
+    return name if name in MESSAGE_ROLES else role
 
 
 def read_list(items: Any,  # list as a caller gave it

@@ -222,9 +222,9 @@ class MemorySearcher:
         "The facts that a question asks of somebody, under the names that memories have for them in the other script: 서연 for Seoyeon."
         if all(who.partition("'")[0] == "user" for who, _ in asked):
             return []
-        with self.index.snapshot():
+        with self.index.locked():  # in memory alone: what it has not read yet is asked for by the next question
             names = self.explainer.searcher.candidates.names_across(self.index.scorer.query_features(question), question)
-        known = {name.casefold(): others for name, others in names.items()}
+            known = {name.casefold(): others for name, others in names.items() if not len(self.index.lexical.holding(tokens(name)))}
         return [(name + end, what) for who, what in asked for name in known.get(who.casefold(), ()) for end in ("", "이")]
 
     def _period(self, request: SearchRequest) -> Period | None:

@@ -51,29 +51,11 @@ def test_a_server_without_tokens_says_how_a_second_namespace_is_opened(tmp_path:
     assert refused.status_code == 403 and "rlm tokens add -n" in refused.text and "'default'" in refused.text
 
 
-@pytest.mark.parametrize("unseen", ["\u200b", "\ufeff", " \u2060\u00ad", "\u3164", "\u2800", "\x07", "\U000e0020"])
-def test_what_is_not_seen_is_blank(tmp_path: Path, unseen: str) -> None:
-    with Memory(":memory:", embedder="none") as memory:
-        for attempt in (lambda: memory.write(unseen), lambda: memory.write("x", title=unseen), lambda: memory.search(unseen),
-                        lambda: memory.context(unseen)):
-            with pytest.raises(InvalidInput, match="is blank"):
-                attempt()
-        memory.write("x\u200by")
+def test_a_blank_speaker_of_a_chat_is_none(tmp_path: Path) -> None:
     chat = tmp_path / "chat.jsonl"
-    chat.write_text(json.dumps({"messages": [{"text": "The tap drips.", "speaker": unseen}]}), encoding="utf-8")
+    chat.write_text(json.dumps({"messages": [{"text": "The tap drips.", "speaker": " "}]}), encoding="utf-8")
     with Memory(":memory:", embedder="none") as memory:
         assert import_export(memory, chat, "jsonl").added == 1 and memory.list()[0].speaker is None
-
-
-def test_an_export_of_an_earlier_edition_may_hold_what_is_not_seen(tmp_path: Path) -> None:
-    with Memory(tmp_path / "m.db", embedder="none") as memory:
-        memory.write("The tap drips.", id="tap", speaker="Mina")
-        memory.export_jsonl(tmp_path / "m.jsonl")
-    rows = (tmp_path / "m.jsonl").read_text(encoding="utf-8").replace("The tap drips.", "\u200b").replace("Mina", "\u3164")
-    (tmp_path / "m.jsonl").write_text(rows, encoding="utf-8")
-    with Memory(tmp_path / "n.db", embedder="none") as memory:
-        memory.import_jsonl(tmp_path / "m.jsonl")
-        assert (memory.get("tap").text, memory.get("tap").speaker) == ("\u200b", "\u3164")
 
 
 @pytest.mark.parametrize("question", ["???", "!!!", "…", "？", "- —"])
@@ -100,16 +82,13 @@ def test_no_model_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
         assert memory.settings.embedder == "openai:x"
 
 
-def test_a_role_is_one_of_those_of_messages() -> None:
+def test_a_role_is_read_as_messages_have_it_and_a_slip_is_named() -> None:
     with Memory(":memory:", embedder="none") as memory:
         for role in ("user", "human", "Human", " USER "):
             assert memory.write("I live in Oslo.", role=role).role == "user"
         assert memory.write("You live in Oslo.", role="ai").role == "assistant"
         assert memory.add_conversation([("Mina", "I live in Oslo.")], role="model")[0].role == "assistant"
-        for call in (lambda: memory.write("x", role="wizard"), lambda: memory.update(memory.list()[0].id, role="wizard"),
-                     lambda: memory.add_conversation([{"role": "wizard", "text": "x"}])):
-            with pytest.raises(InvalidInput, match="a person's name is the speaker"):
-                call()
+        assert memory.write("x", role="Wizard").role == "Wizard"
         with pytest.raises(InvalidInput, match="Did you mean 'assistant'"):
             memory.write("x", role="asistant")
 

@@ -158,9 +158,6 @@ def compose_hangul(text: str,  # a text of any length
 
 # %% ../../../nbs/10_core/02_normal_form.ipynb #08e7b8f6
 _SURROGATE = LazyPattern("[\ud800-\udfff]")
-_UNSEEN = LazyPattern(  # white space, control and format characters, and letters without a form, such as the filler of Hangul
-    "[\\s\x01-\x1f\x7f-\xa0\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164"
-    "\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]*")
 
 
 def replace_surrogates(text: str,  # text of a model, or of its code
@@ -171,8 +168,8 @@ def replace_surrogates(text: str,  # text of a model, or of its code
 
 def is_blank(text: str,  # words as a caller gave them
              ) -> bool:
-    "Return whether there is nothing to see of a text: white space, or characters without width or form, such as U+200B and U+3164."
-    return _UNSEEN.fullmatch(text) is not None
+    "Return whether a text is nothing but white space."
+    return not text.strip()
 
 
 def is_wordless(text: str,  # words as a caller gave them
@@ -185,13 +182,11 @@ def valid_text(value: object,           # value that is to be stored as a text
                what: str = "text",      # its name, for the message
                limit: int = 1_000_000,  # characters; a long novel
                ) -> str:
-    """Return a text untouched. Raises `InvalidInput` for what is no str, too long, holds NUL or half a surrogate pair, or is blank: of
-    nothing but white space and characters that are not seen."""
+    """Return a text untouched. Raises `InvalidInput` for what is no str, too long, holds NUL or half a surrogate pair, or is blank."""
     if not isinstance(value, str):
         raise InvalidInput(f"The {what} is {type(value).__name__}, not text.", "Pass a str.")
     if is_blank(value):
-        unseen = f" ({value[:4]!a} is not seen)" if value.strip() else ""
-        raise InvalidInput(f"The {what} is blank{unseen}.", "Write at least one character that is not white space.")
+        raise InvalidInput(f"The {what} is blank.", "Write at least one character that is not white space.")
     if len(value) > limit:
         raise InvalidInput(f"The {what} has {len(value):,} characters; {limit:,} are allowed.",
                            "Split it into parts and store each." if what == "text" else "Give a shorter one.")

@@ -88,22 +88,16 @@ def _same(a: Any, b: Any) -> bool:
     return bool(a == b) and repr(a) == repr(b)
 
 
-def _is_unseen(value: Any) -> bool:
-    "Whether a value is a text of invisible characters alone, which earlier editions stored."
-    return isinstance(value, str) and is_blank(value) and bool(value.strip())
-
-
 def read_memory(row: Mapping[str, Any],  # row of `memories` or `memory_versions`
                 ) -> MemoryRecord:
     "Return a memory's row as a record. Raises an error when it holds what could not have been written."
     tags = json.loads(row.get("tags_json", "[]"))
     record = from_row(tuple(row.get(c) for c in COLUMNS), tuple(tags) if isinstance(tags, list) else tags)
     _plain("namespace", record.namespace)
-    if not _is_unseen(record.text):
-        valid_text(record.text, "text", 100_000_000)
+    valid_text(record.text, "text", 100_000_000)
     for name, reader in READERS.items():
         value = getattr(record, name)
-        if (value is None and name not in REQUIRED) or _is_unseen(value):
+        if value is None and name not in REQUIRED:
             continue
         if not _same(reader(value, name), value):
             raise ValueError(f"the {name} {str(value)[:40]!r} is not as it would be stored")
