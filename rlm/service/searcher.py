@@ -7,7 +7,6 @@ __all__ = ['READ', 'LAYERS', 'limit_terms', 'merge_context_columns', 'refuse_lea
            'search_coordinator', 'recall']
 
 # %% ../../nbs/90_service/05_searcher.ipynb #981f042d
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
@@ -19,6 +18,7 @@ from ..core.array_types import Ints
 from ..core.errors import InvalidInput, ModelMismatch
 from ..core.settings import cosines, reaches
 from ..core.text import tokens, valid_text
+from ..core.text.normal_form import LazyPattern
 from ..store.embedding_model import EmbeddingModelInfo, Vectors
 from ..store.filters import Filters
 from ..store.protocols import TermStatistics, Weights, rarest
@@ -115,8 +115,8 @@ def _cut_irrelevant(hits: tuple[Hit, ...],  # hits of one search, best first
     return kept, None if kept else best
 
 
-_OF_ASKING = re.compile(  # a question about what was asked
-    r"\b(?:ask(?:ed|ing|s)?|questions?|wonder(?:ed|ing|s)?|want(?:ed|s)? to know)\b|물[어었은]|질문|궁금", re.I)
+_OF_ASKING = LazyPattern(  # a question about what was asked
+    r"(?i)\b(?:ask(?:ed|ing|s)?|questions?|wonder(?:ed|ing|s)?|want(?:ed|s)? to know)\b|물[어었은]|질문|궁금")
 _KNOWN = 2  # memories that state a fact that is asked for, at most
 _RANKED = 1_000  # memories among which the place of one is looked for
 _SURE = 0.5  # relevance of the best hit from which nothing that is over is looked for
