@@ -27,7 +27,7 @@ class MemoryFacts:
     "The facts that a memory states, ready to be stored, and what they say is replaced."
 
     facts: tuple[Fact, ...] = ()  # in their order
-    instead_of: tuple[tuple[str, ...], ...] = ()  # for each fact: normal forms of the values that its text says are replaced
+    instead_of: tuple[tuple[str, ...], ...] = ()  # normal forms of the values that its text says are replaced, for each fact
 
     @property
     def pairs(self) -> list[tuple[Fact, tuple[str, ...]]]:

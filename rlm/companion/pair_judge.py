@@ -6,7 +6,7 @@
 __all__ = ['CUES', 'READ', 'Matrix', 'READER', 'WORTH_READING', 'READ_OF_EACH', 'ENDS', 'BOTH_END', 'PRIOR', 'MAY_END',
            'STANDS_OUT', 'IF_SAME', 'COMPARED', 'READ_LIMITS', 'LINKED', 'AT_ONCE', 'ENDED', 'text_cues', 'pair_cues',
            'told_by_grammar', 'told_of_another', 'leaves_as_it_was', 'says_more', 'tells_another_number',
-           'speaks_of_no_such_thing', 'PairModel', 'pair_inputs', 'run_networks', 'pair_model', 'PairReader',
+           'is_about_something_else', 'PairModel', 'pair_inputs', 'run_networks', 'pair_model', 'PairReader',
            'pair_reader', 'PairJudgement']
 
 # %% ../../nbs/85_companion/18_pair_judge.ipynb #10a32893
@@ -285,10 +285,10 @@ _OF_NAMES = LazyPattern(r"\b(?:name[ds]?|call(?:ed|s)? me|surname|nickname|go(?:
                         "이름|성함|불러|개명|생일|생신|태어", re.I)
 
 
-def speaks_of_no_such_thing(old: str,  # words of the older memory
+def is_about_something_else(old: str,  # words of the older memory
                             new: str,  # words of the newer one
                             ) -> bool:
-    "Return whether the newer memory denies a belief in what the older does not name, or says nothing of the name that the older tells."
+    "Return whether the newer memory denies something that the older does not name, or the older tells a name that the newer leaves alone."
     a, kinds = text_cues(old), {s.key[1] for s in text_cues(old).facts}
     if kinds and kinds <= {"name", "birthday"} and not (_OF_NAMES.search(new) or kinds & {s.key[1] for s in text_cues(new).facts}):
         return True
@@ -554,7 +554,7 @@ class PairJudge:
         pairs = [(old, new) for old, new in pairs if old.seq in vectors and new.seq in vectors and old.text != new.text
                  and not (told_by_grammar(old.text, new.text) or told_of_another(old.text, new.text)
                           or leaves_as_it_was(old.text, new.text) or tells_another_number(old.text, new.text)
-                          or speaks_of_no_such_thing(old.text, new.text))]
+                          or is_about_something_else(old.text, new.text))]
         pairs = self._undecided(pairs)
         if not pairs:
             return [], []

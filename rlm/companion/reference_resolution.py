@@ -112,11 +112,11 @@ _OF_EVENT = LazyPattern(r" (?:to|in|with|at|for|of|about|on) ")
 _KOREAN_WITH = LazyPattern(r"(?<=[가-힣])(?:이랑|랑|하고|과|와|의)$")
 
 
-_SLOTS = frozenset((  # nouns of what is booked, which leave it to another word what for
+_BOOKED = frozenset((  # nouns of what is booked, which leave it to another word what for
     "appointment", "session", "class", "lesson", "visit", "checkup", "check-up", "booking", "예약", "진료", "상담", "수업", "약속"))
 
 
-_SOMEBODYS = LazyPattern(  # an event of another person: `친구 결혼식`, `민수 수술`
+_OF_A_PERSON = LazyPattern(  # an event of another person: `친구 결혼식`, `민수 수술`
     rf"(?:^| )(?:친구|동료|이웃|선배|후배|{'|'.join(dict.fromkeys(korean_names(*FAMILY)))}|[가-힣]+[이씨님네]) |"
     r" (?:결혼식|생일|생신|돌잔치|환갑|칠순|수술|졸업식|입학식|장례식|이사|비행기|면접|검진)$")
 
@@ -132,8 +132,8 @@ def _modifiers(subject: str, event: str, me: str) -> list[str] | None:
         return None
     head, name = (_OF_EVENT.split(s)[0].split()[-1] for s in (own, asked))
     if not own.isascii() and own == name:
-        return None if _SOMEBODYS.search(asked) else []  # `학교 시험` is `시험`
-    if head in _SLOTS and name in own.split()[:-1] and set(asked.split()) < set(own.split()):
+        return None if _OF_A_PERSON.search(asked) else []  # `학교 시험` is `시험`
+    if head in _BOOKED and name in own.split()[:-1] and set(asked.split()) < set(own.split()):
         return []  # *the physio* is *my physio appointment*
     if head != name and not (not name.isascii() and len(name) > 1 and head.endswith(name)):
         return None

@@ -47,7 +47,7 @@ class StoreBusy(StoreError):
     "Another process kept the write lock for longer than the busy timeout."
 
 
-class StoreUnreachable(StoreBusy):
+class StoreUnreachable(StoreError):
     "No connection to the database came about within the busy timeout: it is down, or all are in use; nothing was done."
 
 

@@ -22,7 +22,7 @@ from typing import Any, SupportsIndex, overload
 import numpy as np
 
 from ..core.clock import Clock, SystemClock
-from ..core.errors import InvalidInput, StoreBusy, StoreError, StoreFull, StoreMoved
+from ..core.errors import InvalidInput, StoreBusy, StoreError, StoreFull, StoreMoved, StoreUnreachable
 from ..core.tables import html_table, text_table
 from ..core.text import clip
 from ..search.semantic_index import StoredVectors
@@ -383,7 +383,7 @@ class _AnchorStore:
                     uses, self._waiting = self._waiting, []
                 for use in uses:
                     self.apply(use)
-        except (StoreBusy, StoreFull, StoreMoved):
+        except (StoreBusy, StoreFull, StoreMoved, StoreUnreachable):
             self.counts.unstored += 1
             with self._lock:
                 self._waiting = [*uses, *self._waiting][-WAITING:]

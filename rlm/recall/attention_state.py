@@ -20,7 +20,7 @@ import numpy as np
 
 from ..core.array_types import Floats, Ints
 from ..core.clock import Clock
-from ..core.errors import StoreBusy, StoreFull, StoreMoved
+from ..core.errors import StoreBusy, StoreFull, StoreMoved, StoreUnreachable
 from .checkpoints import Checkpoint, CheckpointManager, read_checkpoints, write_checkpoints
 from .local_search import LocalizedSearchEngine
 from .working_memory import SLOTS, Slot, WorkingMemory, read_slots, write_slots
@@ -560,5 +560,5 @@ class AttentionKeeper:
             try:
                 with self.lock:  # first, where it does not wait: or writers would, while a question is answered
                     self.flush(0.0)
-            except (StoreBusy, StoreFull, StoreMoved):
+            except (StoreBusy, StoreFull, StoreMoved, StoreUnreachable):
                 self.unstored += 1

@@ -12,7 +12,7 @@ from datetime import tzinfo
 
 from rlm.companion.sleep import SleepReport
 from rlm.core.clock import zone
-from rlm.core.errors import RlmError, StoreBusy, StoreMoved
+from rlm.core.errors import RlmError, StoreBusy, StoreMoved, StoreUnreachable
 from rlm.core.settings import Settings
 from rlm.rules.lifecycle import DueReport, MidnightScheduler, RuleLifecycle
 
@@ -30,7 +30,7 @@ def sleep_if_due(memory: Memory) -> SleepReport | None:
     try:
         with memory.backend.db.lease(f"sleep {memory.ctx.namespace}") as mine:  # one of several servers sleeps
             return cycle.run(forget=wanted == "forget") if mine and cycle.is_due() else None
-    except (StoreBusy, StoreMoved) as e:
+    except (StoreBusy, StoreMoved, StoreUnreachable) as e:
         log.info("Namespace %r: %s", memory.ctx.namespace, e.message)
     except RlmError as e:
         log.warning("The sleep of namespace %r did not run: %s", memory.ctx.namespace, e.message)

@@ -119,7 +119,7 @@ _OF_ASKING = LazyPattern(  # a question about what was asked
     r"(?i)\b(?:ask(?:ed|ing|s)?|questions?|wonder(?:ed|ing|s)?|want(?:ed|s)? to know)\b|물[어었은]|질문|궁금")
 _KNOWN = 2  # memories that state a fact that is asked for, at most
 _RANKED = 1_000  # memories among which the place of one is looked for
-_SURE = 0.5  # relevance of the best hit from which nothing that is over is looked for
+_SURE = 0.5  # relevance of the best hit from which nothing that is over is looked for, which is a second search
 _REPLIES = 8  # memories that are looked at besides those that are wanted, for the reply
 
 # %% ../../nbs/90_service/05_searcher.ipynb #c83dbed3
@@ -178,7 +178,7 @@ class MemorySearcher:
         return len(self.index.unembedded) if told else 0
 
     @property
-    def _all_words(self) -> float | None:
+    def _relevance_by_words(self) -> float | None:
         "Return the relevance of a memory that holds every word of a question, by words alone; None: a learned ranker tells none."
         return None if self.index.scorer.trained_on else BY_WORDS.probability(1.0, 0.0, 0.0, self.index.lexical.documents)
 
@@ -215,7 +215,7 @@ class MemorySearcher:
             if found and found[0].record.valid_from > record.valid_from and f"({UPDATE})" in found[0].shares:
                 continue  # another has its place already
             hit = next((h for h in found if record.id in (h.record.id, *h.duplicates)), None) or self._without_evidence(request, record)
-            found = fact_first(found, hit, self._all_words) if hit else found
+            found = fact_first(found, hit, self._relevance_by_words) if hit else found
         return found
 
     def _in_other_script(self, question: str, asked: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -252,7 +252,7 @@ class MemorySearcher:
         hits = {h.record.seq: h for h in self._search_index(then, k) or []}
         told = [r for r in self.storage.find(self.namespace, then.filters, _RANKED) if not answers_nothing(r.text, r.role)]
         hits |= {r.seq: ExplainedHit(r, 0.0, {}) for r in told if r.seq not in hits}
-        return told_then_first(found, list(hits.values())[:k], self._all_words)
+        return told_then_first(found, list(hits.values())[:k], self._relevance_by_words)
 
     def _corrected(self, request: SearchRequest, found: list[ExplainedHit]) -> list[ExplainedHit]:
         "The hits with what is no longer true of each. Where nothing of one is, what corrects it stands before it, as relevant as it was."

@@ -12,8 +12,8 @@ from rlm.companion.pair_judge import (
     ENDED,
     STANDS_OUT,
     PairReader,
+    is_about_something_else,
     pair_reader,
-    speaks_of_no_such_thing,
     tells_another_number,
     together,
 )
@@ -398,4 +398,4 @@ def test_a_thing_with_another_number_is_another_thing(old: str, new: str, anothe
     ("I'm vegetarian.", "I'm not vegetarian after all.", False),
     ("My name is Dana.", "Everyone calls me Dee now, so call me that.", False)])
 def test_a_belief_that_was_wrong_changes_only_what_names_it(old: str, new: str, other: bool) -> None:
-    assert speaks_of_no_such_thing(old, new) is other
+    assert is_about_something_else(old, new) is other

@@ -302,7 +302,7 @@ class Rejection:
     actor: str  # author of the rejection: `human`, a name, a token's label
     reason: str | None  # in the person's words; None: none was given
     memory_id: str | None  # the memory that stated it, if there was one
-    note: str = ""  # of one that was just made: what of it may be a slip, in a sentence
+    note: str = ""  # sentence about what may be a slip in it, where it was just made
 
     def __str__(self) -> str:
         said = f"rejected by {self.actor} on {self.created_at:%Y-%m-%d}" + (f" ({self.reason})" if self.reason else "")

@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Self
 
-from ...core.errors import StoreBusy, StoreError
+from ...core.errors import StoreBusy, StoreError, StoreUnreachable
 from ...core.files import server_url
 from ...core.settings import Settings
 from ..filters import Filters
@@ -225,7 +225,7 @@ class SQLStorage:
         "Do what a killed erasure left to be done. What can't be done now is left for the next opening, and a check tells of it."
         try:
             finish_scrubs(self.db, OPENING_PATIENCE)
-        except StoreBusy as e:  # perhaps another process is at it this moment
+        except (StoreBusy, StoreUnreachable) as e:  # perhaps another process is at it this moment
             logging.getLogger("rlm").info("An erasure is not finished yet: %s", e.message)
         except StoreError as e:
             logging.getLogger("rlm").warning("An erasure could not be finished, `rlm db check` tells more: %s", e.message)
