@@ -45,6 +45,9 @@ BELOW: dict[str, set[str]] = {
     "adapters": {"core", "store", "search", "recall", "rules", "companion", "service"},
     "bench": {"core", "store", "search", "recall", "rules", "agent", "companion", "federation", "service"},
 }
+ENGINE_NAMED = {  # modules above the store that may name an engine, each because the engine itself is what it is about
+    "service.cli.db": "roles of a server, backups of a file", "service.cli.cluster": "instances of servers",
+    "service.cli.common": "the instance that an operator's command goes to", "adapters.langgraph_checkpoints": "a file of its own"}
 BENCH_MOUNT = ("service", "bench")  # the command line mounts the benchmarks, lazily: tested on its own
 
 BANNED = {  # names of things that the field has a word for; the word is in the second place
@@ -328,6 +331,14 @@ def sql_above_the_store() -> Iterator[str]:
             yield from (name.split(".")[-1] for _ in found[:1])
 
 
+def engines_above_the_store() -> Iterator[str]:
+    "Modules above the store, benchmarks and the operator's commands aside, that name an engine; what is said may and does not."
+    found = {dotted(p) for p in modules() for full in imports_of(p)
+             if full.startswith(("rlm.store.sqlite", "rlm.store.postgres", "rlm.store.SQLiteDatabase"))
+             and room_of(dotted(p)) not in ("store", "bench")}
+    yield from found ^ set(ENGINE_NAMED)
+
+
 def notebooks() -> list[Path]:
     "The chapters' notebooks, sorted."
     return sorted(p for p in (ROOT / "nbs").rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts and p.parent != ROOT / "nbs")
@@ -410,6 +421,7 @@ RULES: dict[str, tuple[Callable[[], Iterator[str]], str]] = {
     "weak comments": (weak_comments, "a parameter's comment is a noun phrase; it begins with none of of, to, that, whose, any"),
     "upward imports": (upward_imports, "imports run downward"),
     "sqlite3 above the store": (sql_above_the_store, "only `store/sqlite` imports sqlite3"),
+    "engines above the store": (engines_above_the_store, "nothing above `store/` knows SQLite from PostgreSQL: `open_database` chooses"),
     "notebook numbers": (notebook_numbers, "NN_chapter/NN_name, unique in its chapter, named as its module"),
     "notebook order": (notebook_order, "a chapter's notebooks stand in the order of their imports"),
     "unlisted modules": (unlisted_modules, "a module without a notebook is named, with the reason, in docs/design/architecture.md"),

@@ -20,8 +20,8 @@ from rlm.service.memory import Memory, in_thread, run_in_thread
 from rlm.store.protocols import NO_LIMIT, Database
 from rlm.store.sqlite.database import SQLiteDatabase
 from rlm.store.sqlite.schema import Migration
-from rlm.store.sqlite.threads import KEY as _KEY
-from rlm.store.sqlite.threads import THREAD_TABLES, make_thread_tables
+from rlm.store.threads import KEY as _KEY
+from rlm.store.threads import THREAD_TABLES, make_thread_tables
 
 _SCHEMA = f"""
 CREATE TABLE checkpoints (

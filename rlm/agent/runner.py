@@ -38,7 +38,7 @@ from ..core.files import read_path, server_url
 from ..core.promotion import PromotionPolicy
 from ..core.settings import FILES, Settings, cache_folder, load_settings
 from ..core.text import valid_text
-from ..store.sqlite.storage import SQLStorage, open_database
+from ..store.storage import SQLStorage, open_database
 
 # %% ../../nbs/80_learning/21_runner.ipynb #be2ca295
 @dataclass(frozen=True, slots=True, repr=False)

@@ -32,7 +32,7 @@ from ..search.embedding.base import choose_embedder
 from ..service.memory import Memory
 from ..store.filters import Filters
 from ..store.sqlite.database import SQLiteDatabase
-from ..store.sqlite.storage import SQLStorage
+from ..store.storage import SQLStorage
 
 # %% ../../nbs/95_bench/12_graph.ipynb #999c7041
 SIZES = (1_000, 10_000, 100_000)

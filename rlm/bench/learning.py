@@ -30,7 +30,7 @@ from .gold import Answer, GoldGraph, NumberAnswer, TermNames, TermsAnswer, TextA
 from .questions import Part, Question, generate, read_questions
 from .report import Report, Role, Row, digits, new_report
 from ..store.sqlite.database import SQLiteDatabase
-from ..store.sqlite.storage import SQLStorage
+from ..store.storage import SQLStorage
 
 # %% ../../nbs/95_bench/26_learning.ipynb #2b22fa89
 def _attempt_of(learned: RunRecord,  # a run with memory

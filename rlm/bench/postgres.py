@@ -40,8 +40,8 @@ from ..store.filters import Filters
 from ..store.postgres.cluster import add_instance, cluster_status, init_cluster, move_namespace, open_catalogue
 from ..store.postgres.database import ASKED_OFTEN, PreparedStatements
 from ..store.postgres.dialect import translated
-from ..store.sqlite.edges import edges_question
-from ..store.sqlite.storage import open_database
+from ..store.edges import edges_question
+from ..store.storage import open_database
 from ..store.transfer.store_copy import copy_store
 
 ENGINES = ("PostgreSQL", "SQLite")

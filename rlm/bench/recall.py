@@ -41,7 +41,7 @@ from ..store.filters import Filters
 from ..store.protocols import Weights
 from ..store.records import new_record
 from ..store.sqlite.database import SQLiteDatabase
-from ..store.sqlite.storage import SQLStorage
+from ..store.storage import SQLStorage
 
 # %% ../../nbs/95_bench/10_recall.ipynb #58e032a6
 REASONS = ("not a candidate", "ranked 11 to 20", "ranked 21 to 50", "ranked below 50", "ranked low, in pieces",

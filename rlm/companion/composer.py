@@ -32,7 +32,7 @@ from ..core.text import clip, split_sentences, tokens
 from ..core.text.normal_form import LazyPattern
 from ..search.explainer import PASSAGE_SIZE, best_passage
 from ..store.records import MemoryRecord
-from ..store.sqlite.facts import Fact
+from ..store.facts import Fact
 
 # %% ../../nbs/85_companion/10_composer.ipynb #94d3b563
 TokenCounter = Callable[[str], int]

@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 
 from ..core.text import clip
 from ..store.records import RECALLED, MemoryRecord
-from ..store.sqlite.facts import Fact
-from ..store.sqlite.storage import SQLStorage
+from ..store.facts import Fact
+from ..store.storage import SQLStorage
 from ..search.candidates import LATER, LIKELY
 from .composer import ended_statements
 from .statement import normal_value

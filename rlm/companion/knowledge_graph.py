@@ -16,7 +16,7 @@ from functools import cache
 
 from ..core.text import tokens
 from ..store.records import MemoryRecord
-from ..store.sqlite.facts import Fact, FactTable
+from ..store.facts import Fact, FactTable
 from ..search.namespace_index import NamespaceIndex
 from .statement import language_data, normal_value
 

@@ -5,7 +5,7 @@ import re
 from ..core.text.calendar_words import DAYS_NEAR, MONTH, SEASON
 from ..core.text.kinship import english_names, korean_names
 from ..core.text.normal_form import LazyPattern
-from ..store.sqlite.facts import Fact, FactTable
+from ..store.facts import Fact, FactTable
 from .statement import POSSESSION, Statement, normal_value, relation_of
 
 TOGETHER_AGAIN = "together again"  # relation of a couple that was parted; its value is a name, or empty

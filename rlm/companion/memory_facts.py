@@ -19,7 +19,7 @@ from .statement import DIED, MOVED, Statement, language_data, list_members, norm
 from ..core.text.kinship import english_names, korean_names
 from ..core.text.normal_form import LazyPattern
 from ..store.records import MemoryRecord
-from ..store.sqlite.facts import Fact
+from ..store.facts import Fact
 
 # %% ../../nbs/85_companion/05_memory_facts.ipynb #1488eac2
 @dataclass(frozen=True)

@@ -40,8 +40,8 @@ from ..core.text.number_words import ENGLISH_NUMBERS, KOREAN_COUNTING, one_of
 from ..search.candidates import LATER
 from ..search.namespace_search import NamespaceSearch
 from ..store.records import RECALLED, Edge, Event, MemoryRecord
-from ..store.sqlite.storage import SQLStorage
-from ..store.sqlite.writer import SQLWriter
+from ..store.storage import SQLStorage
+from ..store.writer import SQLWriter
 
 # %% ../../nbs/85_companion/18_pair_judge.ipynb #78361209
 CUES = ("change", "end", "begin", "same", "passing", "event", "past", "hypothetical", "hearsay", "addition", "person", "own", "correction",

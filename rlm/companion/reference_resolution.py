@@ -24,8 +24,8 @@ from ..core.text.kinship import FAMILY, english_names, korean_names
 from ..core.text.normal_form import LazyPattern
 from ..core.text.romanization import latin_spellings, same_name
 from ..store.records import MemoryRecord
-from ..store.sqlite.facts import Fact, FactTable
-from ..store.sqlite.memories import MemoryTable
+from ..store.facts import Fact, FactTable
+from ..store.memories import MemoryTable
 
 # %% ../../nbs/85_companion/07_reference_resolution.ipynb #75c64b9a
 @dataclass(frozen=True)

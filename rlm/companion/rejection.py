@@ -20,7 +20,7 @@ from ..core.text.normal_form import LazyPattern
 from ..core.text.number_words import number_told
 from ..core.text.romanization import hangul_sounds, latin_sounds, latin_spellings
 from ..store.records import MemoryRecord
-from ..store.sqlite.facts import RejectionTable
+from ..store.facts import RejectionTable
 
 # %% ../../nbs/85_companion/14_rejection.ipynb #024b00be
 _PLACES = frozenset({"residence", "birthplace"})  # relations whose values are told in more or less detail

@@ -31,9 +31,9 @@ from ..core.ids import new_id
 from ..core.settings import Settings
 from ..store.filters import Filters
 from ..store.records import Edge, Event, MemoryRecord, version_time
-from ..store.sqlite.slots import LearnedParameters
-from ..store.sqlite.storage import SQLStorage
-from ..store.sqlite.writer import SQLWriter
+from ..store.slots import LearnedParameters
+from ..store.storage import SQLStorage
+from ..store.writer import SQLWriter
 
 # %% ../../nbs/85_companion/19_sleep.ipynb #65ea098e
 STAGES = ("merge", "regenerate", "supersede", "compress", "archive", "delete")

@@ -24,9 +24,9 @@ from ..core.guard import may_overrule
 from ..core.text.kinship import FAMILY, english_names, korean_names
 from ..core.text.normal_form import LazyPattern
 from ..store.records import RECALLED, Edge, Event, MemoryRecord, version_time
-from ..store.sqlite.facts import Fact, FactTable, RejectionTable
-from ..store.sqlite.memories import MemoryTable
-from ..store.sqlite.writer import SQLWriter
+from ..store.facts import Fact, FactTable, RejectionTable
+from ..store.memories import MemoryTable
+from ..store.writer import SQLWriter
 
 # %% ../../nbs/85_companion/09_supersession.ipynb #9f92b202
 _HOW_OFTEN = LazyPattern(r" (?:every|each|daily|twice|once|a lot|all day|in the|at|on|with|for|after|before|when|while|from)\b")

@@ -17,7 +17,7 @@ from ..core.text.calendar_words import KOREAN_DAYS_AHEAD, KOREAN_WEEKDAYS, MONTH
 from ..core.text.kinship import ENGLISH_TITLE, TRANSLATED
 from ..core.text.normal_form import LazyPattern
 from ..core.text.number_words import ENGLISH_NUMBERS, ENGLISH_TENS, KOREAN_COUNTING, KOREAN_NUMBERS, KOREAN_TENS, number_told, one_of
-from ..store.sqlite.facts import Fact
+from ..store.facts import Fact
 
 # %% ../../nbs/85_companion/06_value_equality.ipynb #db33c6b8
 _SITES = frozenset({"residence", "birthplace", "place"})  # relations whose values are places

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from ..core.array_types import Floats, Ints
 from ..core.errors import InvalidInput
 from ..store.records import Event
-from ..store.sqlite.edges import TAG, TIME, USER, WRITE, Links, links
-from ..store.sqlite.storage import SQLStorage
+from ..store.edges import TAG, TIME, USER, WRITE, Links, links
+from ..store.storage import SQLStorage
 
 # %% ../../nbs/40_recall/01_adjacency.ipynb #4dcfaaa7
 Row = tuple[Ints, Floats, NDArray[np.uint8]]  # neighbours, weights and origins, strongest first

@@ -31,11 +31,11 @@ from ..search.lexical.bm25 import QueryPlan
 from ..search.semantic_index import MeasuredQuery, StoredVectors
 from ..store.embedding_model import Vectors, unit
 from ..store.filters import Filters
-from ..store.sqlite.edges import SIM, TAG, TIME, WRITE, Links
-from ..store.sqlite.memories import RecordCache
+from ..store.edges import SIM, TAG, TIME, WRITE, Links
+from ..store.memories import RecordCache
 from ..search.vector.quantizer import center
 from ..store.records import Event, MemoryRecord, read_confidence, read_count
-from ..store.sqlite.writer import SQLWriter
+from ..store.writer import SQLWriter
 
 # %% ../../nbs/40_recall/21_anchoring.ipynb #701bb4f8
 NEAR_SHARE = 0.5  # share of what a question's words can score from which a memory is near, whatever its cosine

@@ -30,8 +30,8 @@ from ..search.vector.quantizer import center
 from ..store.embedding_model import EmbeddingModelInfo, Vectors, unit
 from ..store.filters import Filters
 from ..store.records import Event, MemoryRecord, read_label
-from ..store.sqlite.slots import SLOTS, AnchorRow
-from ..store.sqlite.storage import SQLStorage, open_database
+from ..store.slots import SLOTS, AnchorRow
+from ..store.storage import SQLStorage, open_database
 
 # %% ../../nbs/40_recall/06_anchors.ipynb #2febecd5
 HYSTERESIS = 0.05  # cosine by which another topic must be nearer than that of the anchor in use

@@ -28,7 +28,7 @@ from ..search.candidates import EVERYTHING, Searcher
 from ..search.namespace_index import NamespaceIndex
 from ..search.namespace_search import IndexBuilder
 from ..search.scoring import RankedMemory
-from ..store.sqlite.storage import SQLStorage
+from ..store.storage import SQLStorage
 from ..core.text import normalise
 from ..search.query_features import QueryFeatures
 from ..store.filters import Filters, is_plain

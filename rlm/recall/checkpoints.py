@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..core.array_types import Ints
 from ..core.clock import from_iso, to_iso
 from .working_memory import HALF_LIFE_S, Slot
-from ..store.sqlite.storage import SQLStorage
+from ..store.storage import SQLStorage
 
 # %% ../../nbs/40_recall/12_checkpoints.ipynb #ed6b3e4c
 GraphNeighbours = Callable[[Ints, int], tuple[Ints, NDArray[np.float64]]]  # centres, limit → neighbours, and weights in [0, 1]

@@ -36,7 +36,7 @@ from ..store.records import MemoryRecord, read_count
 from ..core.errors import InvalidInput, NotFound
 from .working_memory import Slot, WorkingMemory
 from ..search.vector.quantizer import center_one
-from ..store.sqlite.memories import RecordCache
+from ..store.memories import RecordCache
 CHECKPOINTS = ("off", "create", "parallel", "full")  # modes of local search, from off to on
 
 # %% ../../nbs/40_recall/20_coordinator.ipynb #86896f56

@@ -28,9 +28,9 @@ from .graph_walk import Fit, Walk, walk
 from .graph_builder import BuildReport, build_graph
 from ..search.arrays import Arrays, index_path, read_index, write_index
 from ..store.records import Event, read_confidence
-from ..store.sqlite.database import identity_of
-from ..store.sqlite.edges import bits_of, links, origin_of
-from ..store.sqlite.storage import SQLStorage
+from ..store.protocols import identity_of
+from ..store.edges import bits_of, links, origin_of
+from ..store.storage import SQLStorage
 
 # %% ../../nbs/40_recall/05_graph.ipynb #54c0ac97
 COMPACT_ROWS = 256  # changed rows, at least, after which the overlay is worked into the arrays; a twentieth of a larger graph

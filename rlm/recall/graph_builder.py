@@ -24,8 +24,8 @@ from .adjacency import LinkWeights, calibrated_similarity, passes_threshold, sup
 from ..search.semantic_index import StoredVectors
 from ..search.vector.quantizer import center
 from ..store.records import Event
-from ..store.sqlite.edges import SIM, TAG, TIME, Links, Threads, links
-from ..store.sqlite.storage import SQLStorage
+from ..store.edges import SIM, TAG, TIME, Links, Threads, links
+from ..store.storage import SQLStorage
 
 # %% ../../nbs/40_recall/04_graph_builder.ipynb #fe2cf2cc
 BLOCK_CELLS = 25_000_000  # cosines held at a time by a thread: 100 MB

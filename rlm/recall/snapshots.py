@@ -25,8 +25,8 @@ from .anchors import AnchorManager, read_slot
 from .graph import GraphIndex
 from ..store.embedding_model import unit
 from ..store.records import Event, read_confidence, read_label
-from ..store.sqlite.database import identity_of
-from ..store.sqlite.edges import USER, Links, bits_of, links, origin_of
+from ..store.protocols import identity_of
+from ..store.edges import USER, Links, bits_of, links, origin_of
 
 # %% ../../nbs/40_recall/09_snapshots.ipynb #80194075
 VERSION = 1  # version of both files

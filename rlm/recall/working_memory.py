@@ -19,8 +19,8 @@ from ..core.array_types import Floats
 from ..core.clock import from_iso, to_iso
 from ..core.guard import screen
 from ..search.vector.quantizer import NEAREST_VECTOR
-from ..store.sqlite.events import Generation
-from ..store.sqlite.storage import SQLStorage
+from ..store.events import Generation
+from ..store.storage import SQLStorage
 
 # %% ../../nbs/40_recall/10_working_memory.ipynb #24520fe0
 SLOTS = 8  # subjects that are kept

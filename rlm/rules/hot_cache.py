@@ -21,9 +21,8 @@ from .expressions import Comparison, Constant, Expression, FormalRule, Membershi
 from .expressions import variables
 from .parser import FormalError, parse
 from ..store.filters import Filters
-from ..store.records import RECALLED, STATUSES, MemoryRecord
-from ..store.sqlite.connection import unreadable
-from ..store.sqlite.storage import SQLStorage
+from ..store.records import RECALLED, STATUSES, MemoryRecord, unreadable
+from ..store.storage import SQLStorage
 
 # %% ../../nbs/50_rules/06_hot_cache.ipynb #3f10a915
 IndexKey = tuple[Literal["value"], Sort, str, Value] | tuple[Literal["reads"], Sort, str] | tuple[Literal["always"]]

@@ -28,9 +28,9 @@ from ..core.settings import Settings
 from ..core.text import clip, valid_text
 from ..core.tables import html_table, text_table
 from .model import Rule, find_rule_record, row_time
-from ..store.sqlite.writer import SQLWriter
+from ..store.writer import SQLWriter
 from ..store.records import Event, MemoryRecord, read_count, read_label, version_time
-from ..store.sqlite.storage import SQLStorage
+from ..store.storage import SQLStorage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

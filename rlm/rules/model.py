@@ -25,7 +25,7 @@ from ..core.text import clip, valid_text
 from .expressions import FormalRule, Value, constant, format_constant, format_outcome, json_value
 from .parser import parse
 from ..store.records import MemoryRecord, new_record, read_count, read_label
-from ..store.sqlite.storage import SQLStorage
+from ..store.storage import SQLStorage
 
 # %% ../../nbs/50_rules/04_model.ipynb #6cde726b
 @dataclass(frozen=True, slots=True)

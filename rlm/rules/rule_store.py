@@ -30,7 +30,7 @@ from ..store.filters import Filters
 from ..search.embedding.base import BY_SETTING, Embedder, embedder_name
 from ..search.candidates import Query
 from ..store.records import STATUSES, MemoryRecord, read_count
-from ..store.sqlite.storage import SQLStorage
+from ..store.storage import SQLStorage
 from ..search.embedding.service import EmbeddingService, open_store
 from ..store.transfer.importer import DELETED, ImportReport
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..store.sqlite.erasure import DerivedFiles, file_tag
+from ..store.erasure import DerivedFiles, file_tag
 
 # %% ../../nbs/28_index/01_arrays.ipynb #2084a032
 class GrowableArray:

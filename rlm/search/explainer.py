@@ -27,7 +27,7 @@ from .namespace_index import NamespaceIndex
 from .scorer import REORDERED
 from ..store.filters import Filters
 from ..store.records import MemoryRecord
-from ..store.sqlite.memories import RecordCache
+from ..store.memories import RecordCache
 
 # %% ../../nbs/30_search/12_explainer.ipynb #7c7957ee
 FEWEST = 30  # memories of the smallest store that the models were fitted to; a smaller one counts as that

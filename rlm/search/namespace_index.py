@@ -35,9 +35,8 @@ from .vector.vector_file import vector_file_path
 from .vector.vector_index import VectorIndex
 from .vector.vector_segments import IndexState
 from ..store.embedding_model import EmbeddingModelInfo
-from ..store.protocols import ChangeSet
-from ..store.sqlite.database import identity_of
-from ..store.sqlite.storage import SQLStorage
+from ..store.protocols import ChangeSet, identity_of
+from ..store.storage import SQLStorage
 
 # %% ../../nbs/30_search/08_namespace_index.ipynb #15aee621
 SAVE_AFTER = 2000  # number of memories read since the last save from which on a large index is saved

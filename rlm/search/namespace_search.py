@@ -17,7 +17,7 @@ from .explainer import Explainer
 from .scoring import Ranker
 from .namespace_index import NamespaceIndex
 from .past_index import PastIndex
-from ..store.sqlite.storage import SQLStorage
+from ..store.storage import SQLStorage
 
 # %% ../../nbs/30_search/18_namespace_search.ipynb #506c4a99
 # Number of memories to read from which on a thread reads them, and full text answers. 10,000 short texts take a second (`rlm bench speed`);

@@ -27,7 +27,7 @@ from .vector.vector_index import VectorIndex
 from .vector.vector_segments import DEFAULT_CONFIG, Allowed, Batch, IndexState, VectorIndexConfig
 from ..store.embedding_model import EmbeddingModelInfo, Vectors
 from ..store.protocols import ChangeSet
-from ..store.sqlite.storage import SQLStorage
+from ..store.storage import SQLStorage
 
 # %% ../../nbs/28_index/19_semantic_index.ipynb #54f5da05
 class StoredVectors:

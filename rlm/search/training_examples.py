@@ -21,8 +21,8 @@ from .candidates import EVERYTHING, POOL, Query, Searcher
 from .scoring import prefilter
 from .ranker import LearnedRanker, TrainingExample, candidate_facts, dump_ranker, feature_matrix
 from ..store.records import Event
-from ..store.sqlite.slots import LearnedParameters
-from ..store.sqlite.storage import SQLStorage
+from ..store.slots import LearnedParameters
+from ..store.storage import SQLStorage
 
 # %% ../../nbs/30_search/14_training_examples.ipynb #99898371
 @dataclass(frozen=True, slots=True)

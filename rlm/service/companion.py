@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InvalidInput
 from ..store.records import MemoryRecord
-from ..store.sqlite.facts import Rejection
+from ..store.facts import Rejection
 from ..companion.composer import ContextBlock, TokenCounter, estimate_tokens
 from ..companion.knowledge_graph import DEPTH, ConnectedMemory
 from ..companion.policy import FORGETS, MemoryPolicy, PolicyDecision, Reward, Situation

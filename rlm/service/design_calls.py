@@ -8,7 +8,7 @@ from rlm.recall.attention_state import AnswerCache
 from rlm.recall.coordinator import SearchCoordinator, SlotSearch
 from rlm.service.memory import Memory
 from rlm.service.results import SearchResults
-from rlm.store.sqlite.storage import SQLStorage
+from rlm.store.storage import SQLStorage
 
 __all__ = ["CheckpointManager", "LocalizedSearchEngine", "PhaseThreeSearchCoordinator", "search", "write"]
 

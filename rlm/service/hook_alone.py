@@ -5,23 +5,10 @@ import json
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from rlm.store.protocols import Database
+from typing import Any
 
 POOL = 8  # hits that compete for room in a block: by words alone, the later ones share little with the question
 FEW = 3  # memories that are looked up by a fact that the question names, at most
-
-
-def _open_for_reading(path: str, namespace: str) -> "Database":
-    "Return the store's database, opened by the module that it needs and no other: a person waits for the imports. Raises `StoreError`."
-    from rlm.core.files import server_url
-    if server_url(path) is None:
-        from rlm.store.sqlite.database import SQLiteDatabase
-        return SQLiteDatabase(path, read_only=True)
-    from rlm.store.sqlite.storage import open_database
-    return open_database(path, True, "normal", 30.0, namespace).for_namespace(namespace)
 
 
 def word_context(given: argparse.Namespace,  # options of the hook
@@ -45,11 +32,12 @@ def word_context(given: argparse.Namespace,  # options of the hook
     from rlm.store.filters import Filters
     from rlm.store.protocols import Weights
     from rlm.store.records import RECALLED
-    from rlm.store.sqlite.events import EventLog
-    from rlm.store.sqlite.facts import FactTable, RejectionTable
-    from rlm.store.sqlite.fulltext import FullTextIndex
-    from rlm.store.sqlite.memories import MemoryTable
-    now, db = SystemClock().now(), _open_for_reading(path, namespace)
+    from rlm.store.events import EventLog
+    from rlm.store.facts import FactTable, RejectionTable
+    from rlm.store.fulltext import FullTextIndex
+    from rlm.store.memories import MemoryTable
+    from rlm.store.storage import open_database
+    now, db = SystemClock().now(), open_database(path, True, "normal", 30.0, namespace).for_namespace(namespace)
     try:
         memories, facts, rejections = MemoryTable(db), FactTable(db), RejectionTable(db)
         pinned = [r for r in memories.pinned(namespace, now) if r.provenance.get("trust") != "low"]

@@ -25,8 +25,8 @@ from ..core.settings import Settings, cache_folder
 from ..core.text import valid_label
 from ..store.embedding_model import Vectors
 from ..store.records import Edge, MemoryRecord, read_count
-from ..store.sqlite.storage import SQLStorage
-from ..store.sqlite.writer import SQLWriter
+from ..store.storage import SQLStorage
+from ..store.writer import SQLWriter
 from ..store.transfer.export import export_file
 from ..store.transfer.importer import ImportReport, Keep, import_file, import_lines
 from ..search.candidates import Query

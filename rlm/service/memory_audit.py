@@ -14,7 +14,7 @@ from typing import Any
 from ..core.clock import parse_time, to_iso
 from ..core.text import valid_text
 from ..store.records import MemoryRecord
-from ..store.sqlite.recall_log import Recall
+from ..store.recall_log import Recall
 from ..companion.fact_lookup import past_of
 from ..search.explainer import FLOOR
 from .input_parsing import read_k

@@ -17,8 +17,8 @@ from ..core.clock import Clock, zone
 from ..core.files import server_path
 from ..core.settings import Settings, load_settings
 from ..store.records import read_label
-from ..store.sqlite.recall_log import RecallLog
-from ..store.sqlite.storage import SQLStorage
+from ..store.recall_log import RecallLog
+from ..store.storage import SQLStorage
 from ..search.embedding.base import BY_SETTING, Embedder, embedder_name
 from ..search.embedding.service import EmbeddingService, open_store
 from ..search.namespace_search import NamespaceSearch

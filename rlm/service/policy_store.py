@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core.errors import InvalidInput
 from ..core.ids import canonical_json, new_id
-from ..store.sqlite.slots import LearnedParameters
+from ..store.slots import LearnedParameters
 from ..companion.policy import FEATURES, LANGUAGES, ContextualBandit, EnhancedBandit, MemoryPolicy, PolicyDecision, PolicyRules, Reward
 from ..companion.policy import RewardValues, Vector, autonomous, explicit_reward, implicit_reward, turn_model
 from ..companion.sleep import CHECKPOINT

@@ -15,7 +15,7 @@ from typing import Any
 from ..core.errors import InvalidInput
 from ..store.filters import Filters
 from ..store.records import RECALLED, MemoryRecord, read_count
-from ..store.sqlite.recall_log import ServedMemory
+from ..store.recall_log import ServedMemory
 from ..search.query_features import past_moment
 from ..companion.composer import ContextBlock, TokenCounter, checked_counter, compose, estimate_tokens
 from ..companion.fact_extraction import asked_relations

@@ -17,7 +17,7 @@ from rlm.core.guard import guarded_value
 from rlm.core.text import tokens, valid_text
 from rlm.store.filters import Filters
 from rlm.store.records import STATUSES, Event, MemoryRecord
-from rlm.store.sqlite.storage import SQLStorage
+from rlm.store.storage import SQLStorage
 
 from .reader import MemoryReader
 from .searcher import MemorySearcher

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ..core.errors import NotFound
-from ..store.sqlite.storage import SQLStorage
+from ..store.storage import SQLStorage
 from ..store.transfer.export import store_id, table_rows
 
 # %% ../../nbs/90_service/08_rdf_export.ipynb #86565ae7

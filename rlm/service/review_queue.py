@@ -17,8 +17,8 @@ from ..core.text import clip, tokens, valid_text
 from ..store.filters import Filters
 from ..store.protocols import Weights
 from ..store.records import Event, MemoryRecord, new_record
-from ..store.sqlite.facts import Rejection
-from ..store.sqlite.storage import SQLStorage
+from ..store.facts import Rejection
+from ..store.storage import SQLStorage
 from ..companion.statement import language_data, normal_value, relation_of
 from ..companion.rejection import at_each_detail, refused_values, rejectable, wordings_of, words_for
 from ..companion.supersession import DISPUTES

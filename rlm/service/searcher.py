@@ -23,8 +23,8 @@ from ..store.embedding_model import EmbeddingModelInfo, Vectors
 from ..store.filters import Filters
 from ..store.protocols import TermStatistics, Weights, rarest
 from ..store.records import STATUSES, MemoryRecord
-from ..store.sqlite.fulltext import bm25_parts
-from ..store.sqlite.recall_log import ServedMemory
+from ..store.fulltext import bm25_parts
+from ..store.recall_log import ServedMemory
 from ..search.candidates import LATER, LIKELY, Query
 from ..search.explainer import BY_WORDS, NEARBY, ExplainedHit
 from ..search.lexical.bm25 import CONTEXT_FIELDS

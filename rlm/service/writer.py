@@ -37,11 +37,11 @@ from ..store.filters import Filters
 from ..store.records import (
     RECALLED, Edge, Event, MemoryRecord, check_order, new_record, read_count, read_fields, read_label, version_time)
 from ..store.protocols import Question
-from ..store.sqlite.events import retracted_question, turn_digest
-from ..store.sqlite.memories import find_question
-from ..store.sqlite.storage import SQLStorage
-from ..store.sqlite.facts import FactTable, RejectionTable
-from ..store.sqlite.writer import SQLWriter
+from ..store.events import retracted_question, turn_digest
+from ..store.memories import find_question
+from ..store.storage import SQLStorage
+from ..store.facts import FactTable, RejectionTable
+from ..store.writer import SQLWriter
 
 # %% ../../nbs/90_service/04_writer.ipynb #e01ae251
 FIXED = frozenset({"id", "kind", "session", "turn", "reply_to", "success", "failure"})  # fields that no update changes

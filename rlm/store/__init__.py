@@ -8,12 +8,12 @@ if TYPE_CHECKING:
     from rlm.store.protocols import Weights
     from rlm.store.records import Edge, Event, MemoryRecord
     from rlm.store.sqlite.database import SQLiteDatabase
-    from rlm.store.sqlite.storage import SQLiteStorage, SQLStorage
+    from rlm.store.storage import SQLiteStorage, SQLStorage
 
 __all__ = ["Edge", "Event", "Filters", "MemoryRecord", "SQLiteDatabase", "SQLiteStorage", "SQLStorage", "Weights"]
 
 _HOMES = {"Edge": "records", "Event": "records", "Filters": "filters", "MemoryRecord": "records", "SQLiteDatabase": "sqlite.database",
-          "SQLiteStorage": "sqlite.storage", "SQLStorage": "sqlite.storage", "Weights": "protocols"}  # name → module
+          "SQLiteStorage": "storage", "SQLStorage": "storage", "Weights": "protocols"}  # name → module
 
 
 def __getattr__(name: str) -> Any:

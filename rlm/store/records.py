@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['Kind', 'Status', 'KINDS', 'STATUSES', 'RECALLED', 'LABEL_LIMIT', 'JSON_DEPTH', 'Reader', 'READERS', 'REQUIRED',
-           'FIELDS', 'JSON_FIELDS', 'COLUMNS', 'MemoryRecord', 'read_label', 'stored_id', 'read_tags', 'dump_json',
-           'read_mapping', 'read_choice', 'read_count', 'read_flag', 'read_confidence', 'read_fields', 'new_record',
-           'version_time', 'to_row', 'from_row', 'Edge', 'Event', 'check_edge']
+           'FIELDS', 'JSON_FIELDS', 'COLUMNS', 'DAMAGED', 'MemoryRecord', 'read_label', 'stored_id', 'read_tags',
+           'dump_json', 'read_mapping', 'read_choice', 'read_count', 'read_flag', 'read_confidence', 'read_fields',
+           'new_record', 'version_time', 'to_row', 'from_row', 'unreadable', 'Edge', 'Event', 'check_edge']
 
 # %% ../../nbs/20_store/00_records.ipynb #257609c2
 import json
@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, cast
 
 from ..core.clock import from_iso, parse_time, to_iso
-from ..core.errors import InvalidInput, NotFound, suggest
+from ..core.errors import InvalidInput, NotFound, StoreCorrupt, suggest
 from ..core.ids import new_id, strategy_id
 from ..core.text import valid_label, valid_text
 
@@ -325,6 +325,15 @@ def from_row(row: tuple[Any, ...],   # values in `COLUMNS` order; more may follo
         "valid_to": end and from_iso(end), "session": session, "turn": turn, "speaker": speaker, "role": role,
         "reply_to": reply_to, "tags": tags, "scope": {} if scope == "{}" else json.loads(scope),
         "provenance": {} if provenance == "{}" else json.loads(provenance), "extra": {} if extra == "{}" else json.loads(extra)})
+
+# %% ../../nbs/20_store/00_records.ipynb #05edd4d5
+DAMAGED = ("is damaged", "Restore a backup with `rlm db restore`; the damaged file is moved aside, not deleted.")  # what is wrong, remedy
+
+
+def unreadable(what: str,  # name of the damaged thing, such as `The memory 'a1'`
+               ) -> StoreCorrupt:
+    "Return the error for stored bytes that can't be read."
+    return StoreCorrupt(f"{what} {DAMAGED[0]}.", DAMAGED[1])
 
 # %% ../../nbs/20_store/00_records.ipynb #28262e0d
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from rlm import Memory
 from rlm.core.clock import ManualClock, SystemClock
 from rlm.core.errors import StoreBusy, StoreError
 from rlm.core.text import tokens
+from rlm.store.runs import RunTable
 from rlm.store.sqlite.database import restore
-from rlm.store.sqlite.runs import RunTable
 
 # No word of these is a part of any other word in the tests or the schema.
 WORDS = {"text": "zwiebelkuchen", "title": "quarzsand", "summary": "frostbeule", "tag": "xylofonist", "speaker": "wuchtbrumme",
@@ -222,7 +222,7 @@ def test_erasing_again_finishes_what_could_not_be_finished(store: Memory, monkey
     def refuse(*args: object) -> None:
         raise StoreBusy("not now")
     with monkeypatch.context() as patch:
-        patch.setattr("rlm.store.sqlite.erasure.scrub", refuse)
+        patch.setattr("rlm.store.erasure.scrub", refuse)
         with pytest.raises(StoreBusy, match="traces of them are left"):
             store.delete(id, erase=True)
         with Memory(store.backend.db.path, embedder="none") as second:  # opens all the same
@@ -235,10 +235,10 @@ def test_erasing_again_finishes_what_could_not_be_finished(store: Memory, monkey
 def test_a_log_that_can_not_be_removed_is_named_and_the_file_is_rewritten_once(store: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     id = secret(store)
     with monkeypatch.context() as patch:
-        patch.setattr("rlm.store.sqlite.erasure.remove_logs", lambda paths: ["/logs/rlm_x.jsonl"])
+        patch.setattr("rlm.store.erasure.remove_logs", lambda paths: ["/logs/rlm_x.jsonl"])
         with pytest.raises(StoreError, match=r"rlm_x\.jsonl"):
             store.delete(id, erase=True)
-        patch.setattr("rlm.store.sqlite.erasure.scrub", lambda *args: pytest.fail("rewritten again"))
+        patch.setattr("rlm.store.erasure.scrub", lambda *args: pytest.fail("rewritten again"))
         with Memory(store.backend.db.path, embedder="none") as second:
             assert len(second.check()) == 1
     assert traces(folder_of(store), list(WORDS.values())) == []

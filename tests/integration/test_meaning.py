@@ -38,10 +38,10 @@ from rlm.search.vector.vector_file import vector_file_path
 from rlm.service import searcher
 from rlm.service.cli import main
 from rlm.service.results import SearchResults
-from rlm.store.sqlite.erasure import DerivedFiles
-from rlm.store.sqlite.events import ChangeFeed
-from rlm.store.sqlite.memories import MemoryTable
-from rlm.store.sqlite.vectors import VectorTable
+from rlm.store.erasure import DerivedFiles
+from rlm.store.events import ChangeFeed
+from rlm.store.memories import MemoryTable
+from rlm.store.vectors import VectorTable
 
 pytestmark = pytest.mark.usefixtures("bare")
 TESTS = Path(__file__).parent.parent

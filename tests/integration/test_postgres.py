@@ -40,10 +40,10 @@ from rlm.store.postgres.dialect import translated
 from rlm.store.postgres.schema import POSTGRES_MIGRATIONS, grants, is_exposed
 from rlm.store.records import new_record
 from rlm.store.sqlite import slots
-from rlm.store.sqlite.storage import open_database
-from rlm.store.sqlite.threads import make_thread_tables
-from rlm.store.sqlite.writer import SQLWriter
+from rlm.store.storage import open_database
+from rlm.store.threads import make_thread_tables
 from rlm.store.transfer import store_copy
+from rlm.store.writer import SQLWriter
 
 psycopg = pytest.importorskip("psycopg")
 NOTES = ("My sister Yuna lives in Busan.", "The deploy window is Wednesdays from 14:00 to 16:00 UTC.", "내 여동생 유나는 부산에 산다.",

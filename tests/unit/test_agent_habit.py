@@ -18,7 +18,7 @@ from rlm.agent.models.base import Message, ModelError
 from rlm.agent.ontology import setup_ontology_context
 from rlm.core.clock import ManualClock
 from rlm.store.sqlite.database import SQLiteDatabase
-from rlm.store.sqlite.storage import SQLStorage
+from rlm.store.storage import SQLStorage
 
 pytest.importorskip("pydantic_monty")
 pytest.importorskip("pyoxigraph")

@@ -28,7 +28,7 @@ from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
 from rlm.service.cli.agent import main
 from rlm.store.sqlite.database import SQLiteDatabase
-from rlm.store.sqlite.storage import SQLStorage
+from rlm.store.storage import SQLStorage
 
 pytestmark = pytest.mark.usefixtures("bare")
 ROOT = Path(__file__).resolve().parents[2]

@@ -21,7 +21,7 @@ from rlm.agent.models.clients import OpenAIModel, Prices, anthropic_reply, calle
 from rlm.agent.tracing.trajectory import SUFFIX, CallJournal, find_journal, read_log
 from rlm.core.errors import InvalidInput, NotFound
 from rlm.service.cli.agent import main
-from rlm.store.sqlite.erasure import remove_logs
+from rlm.store.erasure import remove_logs
 
 pytest.importorskip("pydantic_monty")
 pytest.importorskip("httpx")

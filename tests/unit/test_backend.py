@@ -32,10 +32,10 @@ from rlm.core.errors import InvalidInput, NotFound, RlmError, StoreBusy, StoreEr
 from rlm.core.text import tokens
 from rlm.search.candidates import LATER
 from rlm.store import Edge, Event, Filters, MemoryRecord, SQLiteDatabase, SQLStorage, Weights
+from rlm.store.integrity import check
 from rlm.store.protocols import MAX_TERMS
 from rlm.store.records import new_record
-from rlm.store.sqlite.integrity import check
-from rlm.store.sqlite.storage import open_database
+from rlm.store.storage import open_database
 from rlm.store.transfer.export import export_lines
 from rlm.store.transfer.importer import import_lines
 

@@ -9,7 +9,7 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
 from rlm.store.sqlite.database import SQLiteDatabase
-from rlm.store.sqlite.threads import has_threads, make_thread_tables, thread_namespaces
+from rlm.store.threads import has_threads, make_thread_tables, thread_namespaces
 from rlm.store.transfer.store_copy import copy_store
 
 STATE = ("INSERT INTO thread_checkpoints VALUES (:n, 't', '', '1', NULL, NULL, 'msgpack', :state, 'json', x'7b7d')",

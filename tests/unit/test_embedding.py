@@ -62,7 +62,7 @@ from rlm.store.embedding_model import QUESTION_SHARE, Calibration, EmbeddingMode
 from rlm.store.filters import Filters
 from rlm.store.records import Event
 from rlm.store.sqlite.database import SQLiteDatabase
-from rlm.store.sqlite.storage import SQLStorage
+from rlm.store.storage import SQLStorage
 
 PROBES = Path(__file__).resolve().parent.parent / "data" / "korean_probes.jsonl"
 needs_onnx = pytest.mark.skipif(bool(onnx_problem()), reason=f"needs the extra e5: {onnx_problem()}")
@@ -697,7 +697,7 @@ KILLED = """
     sys.path.insert(0, sys.argv[2])
     from test_embedding import Letters
     from rlm.store.sqlite.database import SQLiteDatabase
-    from rlm.store.sqlite.storage import SQLStorage
+    from rlm.store.storage import SQLStorage
     from rlm.search.embedding.worker import reembed
     reembed(SQLStorage(SQLiteDatabase(sys.argv[1])), Letters("new", "aeiou", pause=0.002), batch=5)
     print("done")

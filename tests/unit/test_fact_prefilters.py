@@ -13,7 +13,7 @@ from rlm.companion.english import Phrases, Words, grammar
 from rlm.companion.statement import RelationPattern, alternatives, english_wording, korean_wordings, relation_patterns
 from rlm.companion.supersession import ends
 from rlm.core.text import split_sentences
-from rlm.store.sqlite.facts import Fact
+from rlm.store.facts import Fact
 
 HERE = Path(__file__).parents[1] / "data"
 FILES = ("companion_sentences", "companion_updates", "companion_turns", "korean_pairs", "lives", "mixed_lives")

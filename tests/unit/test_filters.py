@@ -13,8 +13,8 @@ from rlm.search.metadata_table import whole_second_span
 from rlm.search.namespace_index import SAVE_AFTER
 from rlm.service.memory import Memory
 from rlm.store.filters import Filters
+from rlm.store.memories import MemoryTable
 from rlm.store.records import MemoryRecord
-from rlm.store.sqlite.memories import MemoryTable
 
 START = datetime(2026, 5, 1, tzinfo=UTC)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

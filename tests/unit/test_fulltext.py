@@ -16,11 +16,11 @@ from rlm.core.clock import ManualClock
 from rlm.core.errors import StoreCorrupt
 from rlm.core.text import tokens
 from rlm.store import Filters, SQLiteDatabase, SQLStorage, Weights
+from rlm.store.erasure import erase_rows
+from rlm.store.fulltext import CONTEXT_LIMIT, CONTEXT_REACH, bm25_parts, index_levels, merge_index
+from rlm.store.integrity import check
 from rlm.store.protocols import TEXT_COLUMNS
 from rlm.store.records import MemoryRecord, new_record
-from rlm.store.sqlite.erasure import erase_rows
-from rlm.store.sqlite.fulltext import CONTEXT_LIMIT, CONTEXT_REACH, bm25_parts, index_levels, merge_index
-from rlm.store.sqlite.integrity import check
 
 pytestmark = pytest.mark.usefixtures("bare")
 EVERY = Filters.read(status="any")

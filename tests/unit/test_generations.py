@@ -18,8 +18,8 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.search.arrays import index_path, read_index, write_index
 from rlm.search.vector.vector_file import save_index, vector_file_path
-from rlm.store.sqlite.events import Generation
-from rlm.store.sqlite.storage import SQLStorage
+from rlm.store.events import Generation
+from rlm.store.storage import SQLStorage
 
 pytestmark = pytest.mark.usefixtures("bare")
 

@@ -32,11 +32,11 @@ from rlm.recall.graph import GraphIndex
 from rlm.recall.graph_walk import walk
 from rlm.recall.snapshots import GraphImport, export_anchors, export_graph, import_anchors, import_graph, read_file
 from rlm.service.http.telemetry import AnchorCounters, StoreCollector
+from rlm.store.edges import SIM, TAG, TIME, Links, links
 from rlm.store.embedding_model import unit
 from rlm.store.filters import Filters
 from rlm.store.records import Event, MemoryRecord
-from rlm.store.sqlite.edges import SIM, TAG, TIME, Links, links
-from rlm.store.sqlite.writer import SQLWriter
+from rlm.store.writer import SQLWriter
 
 WORDS = [w for subject in SUBJECTS for w in subject[:2]]
 texts = st.lists(st.lists(st.sampled_from([*WORDS, "green", "old", "오늘"]), min_size=1, max_size=5).map(" ".join), min_size=1, max_size=12)
@@ -290,7 +290,7 @@ sys.path.insert(0, {tests!r})
 from toy import Toy
 from rlm import Memory
 from rlm.recall import anchors as anchors_module, graph_builder as module
-from rlm.store.sqlite.storage import SQLStorage
+from rlm.store.storage import SQLStorage
 real = module.link_batches
 def dying(weigher, k, after, size=20):
     for n, batch in enumerate(real(weigher, k, after, size)):

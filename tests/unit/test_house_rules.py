@@ -53,6 +53,13 @@ def test_a_tower_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
         house.aside.cache_clear()
 
 
+def test_an_engine_named_above_the_store_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(house, "imports_of", lambda path: ("rlm.store.sqlite.database.SQLiteDatabase",))
+    seen = house.found("engines above the store")
+    assert "search.explainer" in seen and not any(name.startswith(("store.", "bench.")) for name in seen)
+    assert "service.cli.cluster" not in seen  # it may, and does
+
+
 def test_statements_are_counted_rightly() -> None:
     source = ("class C:\n    'doc'\n    x: int = 1\n    def f(self, a=1):\n        'doc'\n        if a:\n            return a\n"
               "        return 2\n")

@@ -10,8 +10,8 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.search import namespace_index
 from rlm.search.arrays import index_path, read_index, write_index
+from rlm.store.erasure import DerivedFiles
 from rlm.store.sqlite.database import SQLiteDatabase
-from rlm.store.sqlite.erasure import DerivedFiles
 
 STAMP = {"store": "s", "namespace": "default"}
 ARRAYS = {"numbers": np.arange(5, dtype=np.int32), "vectors": np.zeros((2, 2), np.float16), "empty": np.zeros(0, np.uint8)}

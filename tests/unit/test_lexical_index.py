@@ -30,7 +30,7 @@ from rlm.search.lexical.lexical_index import (
 from rlm.store.records import new_record
 from rlm.store.sqlite import fulltext
 from rlm.store.sqlite.database import SQLiteDatabase
-from rlm.store.sqlite.storage import SQLStorage
+from rlm.store.storage import SQLStorage
 
 WORDS = [f"w{n}" for n in range(12)]
 FIELDS = ("title", "summary", "tags", "previous", "next")

@@ -8,7 +8,7 @@ import pytest
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.recall import graph as graphs
-from rlm.store.sqlite.edges import EdgeTable
+from rlm.store.edges import EdgeTable
 
 
 @pytest.fixture(autouse=True)

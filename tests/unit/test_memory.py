@@ -23,10 +23,10 @@ from rlm.search.explainer import TIES
 from rlm.search.namespace_search import NamespaceSearch
 from rlm.service.capture import same_again
 from rlm.service.results import Hit
+from rlm.store.memories import MemoryTable
 from rlm.store.protocols import TEXT_COLUMNS
 from rlm.store.records import READERS
 from rlm.store.sqlite.database import restore
-from rlm.store.sqlite.memories import MemoryTable
 
 pytestmark = pytest.mark.usefixtures("bare")
 LABELS = ("title", "category", "session", "speaker", "role")

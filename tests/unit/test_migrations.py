@@ -17,7 +17,7 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import StoreError, StoreNewer, StoreReadOnly
 from rlm.store import SQLiteDatabase, SQLStorage
-from rlm.store.sqlite.integrity import check
+from rlm.store.integrity import check
 from rlm.store.sqlite.schema import MIGRATIONS, SCHEMA_VERSION, Migration, statements
 
 pytestmark = pytest.mark.usefixtures("bare")

@@ -15,7 +15,7 @@ from rlm.agent.ontology import setup_ontology_context
 from rlm.agent.runner import RunResult, setting_for
 from rlm.core.settings import load_settings
 from rlm.store.sqlite.database import SQLiteDatabase
-from rlm.store.sqlite.storage import SQLStorage
+from rlm.store.storage import SQLStorage
 
 
 def answered(ontology: str, texts: list[str]) -> list[RunResult]:

@@ -9,7 +9,7 @@ from rlm import Memory
 from rlm.agent.models.base import ModelError, ScriptedModel
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
-from rlm.store.sqlite.facts import Fact
+from rlm.store.facts import Fact
 
 DATA = Path(__file__).parents[1] / "data"
 SENTENCES = [json.loads(line) for line in (DATA / "companion_sentences.jsonl").read_text("utf-8").splitlines()]

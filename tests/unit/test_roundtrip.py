@@ -10,8 +10,8 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.text import tokens
 from rlm.store import Filters, SQLiteDatabase, SQLStorage, Weights
+from rlm.store.integrity import check
 from rlm.store.sqlite.database import backup
-from rlm.store.sqlite.integrity import check
 from rlm.store.transfer.export import export_lines
 from rlm.store.transfer.importer import import_lines
 

@@ -20,7 +20,7 @@ from rlm.core.errors import InvalidInput
 from rlm.core.promotion import PromotionPolicy
 from rlm.core.settings import load_settings
 from rlm.store.sqlite.database import SQLiteDatabase
-from rlm.store.sqlite.storage import SQLStorage
+from rlm.store.storage import SQLStorage
 
 
 @pytest.fixture(scope="module")

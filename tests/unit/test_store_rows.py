@@ -7,11 +7,11 @@ import pytest
 from rlm.core.clock import ManualClock
 from rlm.core.errors import StoreClash
 from rlm.store.filters import Filters
+from rlm.store.memories import NamespaceSummary, RecordCache, namespace_tables, short_ids_question
 from rlm.store.records import new_record
+from rlm.store.runs import RunTable, storable
 from rlm.store.sqlite.database import SQLiteDatabase
-from rlm.store.sqlite.memories import NamespaceSummary, RecordCache, namespace_tables, short_ids_question
-from rlm.store.sqlite.runs import RunTable, storable
-from rlm.store.sqlite.storage import SQLStorage
+from rlm.store.storage import SQLStorage
 
 AT = "2026-11-21T09:00:00.000000Z"
 

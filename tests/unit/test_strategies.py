@@ -41,7 +41,7 @@ from rlm.core.errors import InvalidInput, NotFound
 from rlm.core.text import tokens
 from rlm.store.filters import Filters
 from rlm.store.sqlite.database import SQLiteDatabase
-from rlm.store.sqlite.storage import SQLStorage
+from rlm.store.storage import SQLStorage
 
 ROOT = Path(__file__).resolve().parents[2]
 QUESTIONS = [line.split("\t") for line in (ROOT / "tests/data/strategy_questions.tsv").read_text(encoding="utf-8").splitlines()]

@@ -37,7 +37,7 @@ from rlm.agent.memory.strategy import (
 from rlm.core.errors import InvalidInput, NotFound
 from rlm.core.promotion import PromotionPolicy
 from rlm.store.sqlite.database import SQLiteDatabase
-from rlm.store.sqlite.storage import SQLStorage
+from rlm.store.storage import SQLStorage
 
 pytestmark = pytest.mark.usefixtures("bare")
 SECRET = "password = Xk29!qqpl7"

@@ -41,7 +41,7 @@ from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
 from rlm.core.settings import Settings
 from rlm.store.sqlite.database import SQLiteDatabase
-from rlm.store.sqlite.storage import SQLStorage
+from rlm.store.storage import SQLStorage
 from rlm.store.transfer.export import export_file
 from rlm.store.transfer.importer import import_file
 

@@ -12,7 +12,7 @@ from rlm.companion.memory_facts import facts_of
 from rlm.companion.rejection import RejectedValue, rejectable
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
-from rlm.store.sqlite.facts import related_questions
+from rlm.store.facts import related_questions
 
 
 @pytest.fixture

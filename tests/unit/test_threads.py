@@ -14,7 +14,7 @@ from rlm import Memory
 from rlm.core.errors import StoreError
 from rlm.rules import RuleStore
 from rlm.search import namespace_index
-from rlm.store.sqlite.database import identity_of
+from rlm.store.protocols import identity_of
 
 WATCH = 60.0  # seconds until threads count as stuck: a hundred times what they take
 

@@ -27,9 +27,9 @@ from rlm.search.namespace_search import NamespaceSearch
 from rlm.service.cli import main
 from rlm.service.memory_context import MemoryContext
 from rlm.store import Filters, SQLiteDatabase, SQLStorage
-from rlm.store.sqlite.integrity import check
-from rlm.store.sqlite.recall_log import RecallLog
-from rlm.store.sqlite.threads import THREAD_TABLES, make_thread_tables
+from rlm.store.integrity import check
+from rlm.store.recall_log import RecallLog
+from rlm.store.threads import THREAD_TABLES, make_thread_tables
 from rlm.store.transfer.export import TABLES, export_file, export_lines
 from rlm.store.transfer.importer import columns_of, import_lines, read_row
 

@@ -53,7 +53,7 @@ from rlm.search.vector.vector_file import (
 )
 from rlm.search.vector.vector_index import VectorIndex
 from rlm.search.vector.vector_segments import Batch, VectorIndexConfig, rows_holding
-from rlm.store.sqlite.erasure import FillFile
+from rlm.store.erasure import FillFile
 
 DIM = 192
 MEAN = np.full(DIM, 0.1, np.float32)

@@ -25,8 +25,8 @@ from ...core.errors import InvalidInput, NotFound, StoreError
 from ...store.filters import Filters
 from ...store.protocols import TermStatistics, Weights
 from ...store.records import STATUSES, Event, Reader, dump_json, read_choice, read_count, read_mapping, version_time
-from ...store.sqlite.storage import SQLStorage
-from ...store.sqlite.writer import SQLWriter
+from ...store.storage import SQLStorage
+from ...store.writer import SQLWriter
 from ...core.files import file_lock, read_path, replace_file
 from ...core.settings import Settings
 
@@ -472,7 +472,6 @@ def open_memory(path: "str | Path",              # file of a store, or one that 
     chosen = settings or Settings()
     if str(path).endswith(".json"):
         return JSONStrategyStore(path, clock, chosen.secrets)
-    from rlm.store.sqlite.database import SQLiteDatabase
-    from rlm.store.sqlite.storage import SQLStorage
-    db = SQLiteDatabase(path, synchronous=chosen.synchronous, busy_timeout_s=chosen.busy_timeout_s)
+    from rlm.store.storage import SQLStorage, open_database
+    db = open_database(path, False, chosen.synchronous, chosen.busy_timeout_s, namespace)
     return SQLiteStrategyStore(SQLStorage(db), namespace, clock, chosen.secrets)

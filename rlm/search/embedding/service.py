@@ -20,7 +20,7 @@ from .base import Embedder, check_embedder, choose_embedder, model_info, record_
 from .worker import EmbeddingWorker, embed_missing
 from ...store.embedding_model import EmbeddingModelInfo, Vectors, model_mismatch
 from ...store.records import MemoryRecord
-from ...store.sqlite.storage import SQLStorage, open_storage
+from ...store.storage import SQLStorage, open_storage
 
 # %% ../../../nbs/25_embedding/13_service.ipynb #ac5acf1f
 class QueryVectorCache:

@@ -22,7 +22,7 @@ from ...core.errors import EmbeddingError, ModelMismatch, RlmError, StoreReadOnl
 from .base import Embedder, model_info, passages
 from ...store.embedding_model import EmbeddingModelInfo
 from ...store.records import Event
-from ...store.sqlite.storage import SQLStorage
+from ...store.storage import SQLStorage
 
 # %% ../../../nbs/25_embedding/12_worker.ipynb #3069f2c4
 WORKER_BATCH = 4  # memories in one call of the model and one transaction, unless the model has a `batch` of its own, as a server's has

@@ -27,8 +27,8 @@ from ...core.files import discard, written
 from .quantizer import CODE_FIELDS, VectorCodes, encode
 from .vector_index import VectorIndex
 from .vector_segments import DEFAULT_CONFIG, BaseSegment, Batch, IndexState, VectorIndexConfig
-from ...store.sqlite.database import identity_of
-from ...store.sqlite.erasure import FillFile, file_tag
+from ...store.protocols import identity_of
+from ...store.erasure import FillFile, file_tag
 if TYPE_CHECKING:
     from ..semantic_index import StoredVectors
 

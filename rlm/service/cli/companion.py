@@ -9,7 +9,7 @@ from rlm.service.cli.common import Group, example, print_json, print_rows, print
 from rlm.service.memory import Memory
 from rlm.service.proposals import dismiss_proposal, open_proposals, propose_rejection
 from rlm.service.results import memory_dict
-from rlm.store.sqlite.facts import Rejection
+from rlm.store.facts import Rejection
 
 
 @click.command("context", epilog=example('rlm context "is it green tea?"', 'rlm context "치과는 언제 가?" --tokens 200 --json',

@@ -25,7 +25,7 @@ from rlm.service.memory import ErasureReport, Memory
 from rlm.store.postgres.database import PostgresDatabase
 from rlm.store.postgres.schema import NEWEST_RIGHTS, grants
 from rlm.store.sqlite.database import examine, restore
-from rlm.store.sqlite.storage import SQLStorage, open_database
+from rlm.store.storage import SQLStorage, open_database
 from rlm.store.transfer.export import export_lines
 from rlm.store.transfer.store_copy import copy_store
 

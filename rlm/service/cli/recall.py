@@ -20,7 +20,7 @@ from rlm.service.cli.common import (Group, context_option, example, options, pri
                                     report_export, with_memory, write_export)
 from rlm.service.memory import Memory
 from rlm.store.records import read_count
-from rlm.store.sqlite.slots import SLOTS
+from rlm.store.slots import SLOTS
 
 
 @click.group("attention", cls=Group)

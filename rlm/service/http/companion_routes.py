@@ -14,7 +14,7 @@ from rlm.core.errors import InvalidInput, RlmError
 from rlm.service.capture import capture_prompt
 from rlm.service.proposals import CorrectionProposal, dismiss_proposal, open_proposals, propose_rejection
 from rlm.service.results import memory_dict
-from rlm.store.sqlite.facts import Rejection
+from rlm.store.facts import Rejection
 
 from .errors import HttpProblem
 from .memory_routes import Labels

@@ -48,7 +48,7 @@ from .middleware import PATIENCE_S, App, Receive, RequestContext, Scope, Send, i
 from .routing import Service
 from .tokens import TokenFile
 from .telemetry import TracingMiddleware
-from ...store.sqlite.storage import open_storage
+from ...store.storage import open_storage
 
 
 CROWDED = HttpProblem(503, "As many connections are open as the server takes.", "Try again a little later.",

@@ -17,8 +17,8 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from ...core.clock import SystemClock, to_iso
 from ...core.errors import InvalidInput, NotFound, StoreClash, StoreError
 from ...core.files import hidden_password
-from ..sqlite.fulltext import namespace_key
-from ..sqlite.threads import THREAD_TABLES
+from ..fulltext import namespace_key
+from ..threads import THREAD_TABLES
 from .errors import connection_error, explain_server_error
 from .schema import SCHEMA, STORE_LOCK
 

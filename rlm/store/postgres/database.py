@@ -22,7 +22,7 @@ from ...core.errors import (
 )
 from ...core.files import hidden_password
 from ..protocols import Question
-from ..sqlite.fulltext import namespace_key
+from ..fulltext import namespace_key
 from ..sqlite.schema import Migration
 from .dialect import translated
 from .cluster import MOST_INSTANCES, ClusterPlace, located

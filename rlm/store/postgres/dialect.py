@@ -8,13 +8,13 @@ import re
 from functools import lru_cache
 
 from ..protocols import TEXT_COLUMNS
-from ..sqlite.events import LAST_VERSION
-from ..sqlite.fulltext import ADD_DOCUMENT, DOCUMENT_SIZES, DROP_DOCUMENT, FREQUENCIES, OCCURRENCES
-from ..sqlite.integrity import ODD_VECTORS
-from ..sqlite.memories import NAMESPACE_TABLES, STORE_BYTES
-from ..sqlite.memories import TAGS_OF as TAGS_IN_SQLITE
+from ..events import LAST_VERSION
+from ..fulltext import ADD_DOCUMENT, DOCUMENT_SIZES, DROP_DOCUMENT, FREQUENCIES, OCCURRENCES
+from ..integrity import ODD_VECTORS
+from ..memories import NAMESPACE_TABLES, STORE_BYTES
+from ..memories import TAGS_OF as TAGS_IN_SQLITE
 from ..sqlite.schema import COUNTED
-from ..sqlite.writer import NEXT_NUMBERS
+from ..writer import NEXT_NUMBERS
 from .schema import TAGS_OF
 
 _NUMBERS = {"seq", "vid", "src", "dst", "docid", "recall", "anchor", "ended_by"}  # columns of numbers

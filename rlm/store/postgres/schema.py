@@ -14,8 +14,8 @@ from ..protocols import TEXT_COLUMNS
 from ..sqlite.schema import (HISTORY_VIEW, LINK_TABLES, MEMORY_TABLES, RUN_TABLES, SCHEMA_2, SCHEMA_3, SCHEMA_4, SCHEMA_5, SCHEMA_6,
                              SCHEMA_7, Migration)
 from ..sqlite.schema import VIEWS as SQLITE_VIEWS
-from ..sqlite.threads import SCHEMA as THREADS
-from ..sqlite.threads import THREAD_TABLES
+from ..threads import SCHEMA as THREADS
+from ..threads import THREAD_TABLES
 
 if TYPE_CHECKING:
     from psycopg import Connection

@@ -18,8 +18,8 @@ from ...core.files import replace_file
 from ..protocols import Database
 from ..records import dump_json
 from ..sqlite.schema import SCHEMA_VERSION
-from ..sqlite.storage import SQLStorage
-from ..sqlite.threads import THREAD_TABLES
+from ..storage import SQLStorage
+from ..threads import THREAD_TABLES
 
 # %% ../../../nbs/20_store/26_export.ipynb #922d5af2
 TABLES: Mapping[str, str] = {  # table → the order of its rows

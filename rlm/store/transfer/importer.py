@@ -26,16 +26,16 @@ from ...core.text import is_blank, valid_text
 from ..protocols import Database
 from ..records import COLUMNS, READERS, REQUIRED, Edge, MemoryRecord, check_edge, check_order, dump_json, from_row, read_label
 from ..records import read_mapping
-from ..sqlite.events import EventLog
-from ..sqlite.fulltext import adjacent, replies, updating_index
-from ..sqlite.integrity import contradictions
-from ..sqlite.runs import RUN_TABLES, storable
+from ..events import EventLog
+from ..fulltext import adjacent, replies, updating_index
+from ..integrity import contradictions
+from ..runs import RUN_TABLES, storable
 from ..sqlite.schema import SCHEMA_VERSION
-from ..sqlite.events import LAST_VERSION
-from ..sqlite.storage import SQLStorage
-from ..sqlite.threads import THREAD_TABLES, make_thread_tables
-from ..sqlite.vectors import is_vector
-from ..sqlite.writer import SQLWriter, numbers_question
+from ..events import LAST_VERSION
+from ..storage import SQLStorage
+from ..threads import THREAD_TABLES, make_thread_tables
+from ..vectors import is_vector
+from ..writer import SQLWriter, numbers_question
 from .export import FORMAT, TABLES
 
 # %% ../../../nbs/20_store/27_importer.ipynb #155ced25

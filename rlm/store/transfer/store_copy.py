@@ -8,8 +8,8 @@ from typing import Any
 from ...core.errors import StoreError
 from ..protocols import Database
 from ..records import dump_json
-from ..sqlite.fulltext import rebuild
-from ..sqlite.threads import THREAD_TABLES, make_thread_tables, thread_namespaces
+from ..fulltext import rebuild
+from ..threads import THREAD_TABLES, make_thread_tables, thread_namespaces
 from .importer import continue_numbers, in_cluster
 
 TABLES_OF_A_STORE = {  # table → its order; a table stands behind those that it refers to

@@ -6,7 +6,7 @@ no memories, nothing searches them, and the guard does not look into them.
 """
 
 from rlm.core.errors import StoreError
-from ..protocols import Database
+from .protocols import Database
 
 KEY = "thread_id, checkpoint_ns, checkpoint_id"
 THREAD_TABLES = {  # table → the order of its rows in an export

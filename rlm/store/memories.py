@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.clock import to_iso
-from ...core.errors import InvalidInput, NotFound
-from ..filters import TIME_CONDITIONS, Filters, filter_conditions
-from ..records import COLUMNS, KINDS, MemoryRecord, from_row, stored_id
-from .connection import KnownRows, known_rows, one_of, unreadable
-from ..protocols import Database, Question
+from ..core.clock import to_iso
+from ..core.errors import InvalidInput, NotFound
+from .filters import TIME_CONDITIONS, Filters, filter_conditions
+from .records import COLUMNS, KINDS, MemoryRecord, from_row, stored_id, unreadable
+from .protocols import Database, KnownRows, Question, known_rows, one_of
 
 
 TAGS_OF = "(SELECT json_group_array(tag) FROM (SELECT tag FROM memory_tags t WHERE t.seq = m.seq ORDER BY tag))"

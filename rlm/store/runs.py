@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..protocols import Database
+from .protocols import Database
 
 
 RUN_TABLES = ("runs", "trajectories", "judgments", "memory_usage")
