@@ -270,16 +270,22 @@ export interface Filters {
   as_of?: string | Date | null;
 }
 
-/** A turn of a conversation. The names of chat logs, such as `content` and `created_at`, are read too. */
-export type Turn = ({ text: string } | { content: string }) & {
-  /** The words. */
-  text?: string;
+/** A turn of a conversation, or a message as chat APIs have it, of which one without words is passed over. */
+export interface Turn {
+  /** The words; parts that hold them; or null, where nothing is said. */
+  text?: string | Array<Record<string, unknown> | string> | null;
   /** Who said it, by name. */
   speaker?: string | null;
   /** In which role: user, assistant, system, developer, tool or function. */
   role?: string | null;
-  /** When it was said. */
-  valid_from?: string | Date | null;
+  /** When it was said; also seconds since 1970. */
+  valid_from?: string | Date | number | null;
+  /** Tools that the assistant calls. */
+  tool_calls?: Array<Record<string, unknown>> | null;
+  /** The call that a tool answers. */
+  tool_call_id?: string | null;
+  /** The call of a function, in earlier APIs. */
+  function_call?: Record<string, unknown> | null;
   /** An id of your own; without it, a fresh one is made. */
   id?: string | null;
   /** The turn it answers: its place in this list, from 0, or its id. */
@@ -289,14 +295,14 @@ export type Turn = ({ text: string } | { content: string }) & {
   /** Whatever else the caller keeps with it: a JSON object of at most 65,536 characters. */
   extra?: Record<string, unknown>;
   /** Another name of text. */
-  content?: string;
+  content?: string | Array<Record<string, unknown> | string> | null;
   /** Another name of speaker. */
   name?: string | null;
   /** Another name of valid_from. */
-  time?: string | Date | null;
+  time?: string | Date | number | null;
   /** Another name of valid_from. */
-  created_at?: string | Date | null;
-};
+  created_at?: string | Date | number | null;
+}
 
 /** What came to mind, best first, and which layer knew it. */
 export interface RecallResults {

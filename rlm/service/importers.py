@@ -536,7 +536,9 @@ def _prepared(memory: Memory, foreign: ForeignConversation | ForeignMemory, form
     turns = [{**_with_speaker(t), "id": f"{format}-{t['id']}", "extra": {**extra, **t.get("extra", {})}} for t in foreign.turns]
     session, common = f"{format}-{foreign.id}", {"provenance": {"source": format, "conversation": foreign.id}}
     try:
-        return memory.writer.prepare_turns(turns, session, common)
+        prepared = memory.writer.prepare_turns(turns, session, common)
+        refused |= {str(turns[n]["id"]): why for n, why in prepared.refused.items()}
+        return prepared
     except InvalidInput:  # one turn is refused: the others are stored
         return _storable(turns, lambda one: memory.writer.prepare_turns([one], session, common), refused)
 

@@ -384,7 +384,7 @@ class Memory:
 
         A program may send its whole history, or the last part of it, each time: turns that the session ends with already are not stored
         again, and are returned as they are now. What was deleted of them since stays deleted, and is not returned. A turn that states what
-        a person has rejected is left out: `refused` of the result names it."""
+        a person has rejected, or that has no words, is left out: `refused` of the result names it."""
         return self.writer.insert_turns(self.writer.prepare_turns(turns, session, common), history)
 
     def get(self,

@@ -133,7 +133,7 @@ class RemoteMemory:
                          tags: Iterable[str] = (),  # tags of each turn that has none
                          history: bool = False) -> StoredTurns:
         """Store the turns of one conversation, all or none, and return them; `refused` of the result names those that state what a person
-        has rejected. Raises `InvalidInput`."""
+        has rejected, or that have no words. Raises `InvalidInput`."""
         body = {"turns": _turn_bodies(turns), "tags": list(tags)} | ({} if session is None else {"session": session})
         told = self._ask("POST", "/v1/conversations", body | ({"history": True} if history else {}))
         return StoredTurns(map(_record_of, told["items"]), {one["turn"]: one["reason"] for one in told.get("refused", ())})

@@ -440,7 +440,7 @@ def add(memory: Memory, file: IO[str], session: str | None, as_json: bool) -> No
     name = stored[0].session if stored else where  # none is left where all were deleted
     print_value(as_json, [memory_dict(r) for r in stored], f"{len(stored):,} turns stored in conversation {name}.")
     for number, why in stored.refused.items():
-        click.echo(f"refused turn {number + 1}: {why}", err=True)
+        click.echo(f"left out turn {number + 1}: {why}", err=True)
 
 
 @conversation_group.command("show", epilog=example("rlm conversation show s", "rlm conversation show s -k 20 --json"))

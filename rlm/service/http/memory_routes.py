@@ -235,7 +235,7 @@ def audit(call: Call, query: Annotated[str | None, Query(max_length=10_000, exam
 @talks.add("POST", "", "ConversationOut", 409, 507, status=201, span="memory.add_conversation")
 def add_conversation(call: Call, body: ConversationBody) -> Any:
     """Store turns of a conversation, in order, in one transaction; a session that is there is continued. A turn that states what a
-    person has rejected is left out, and named."""
+    person has rejected, or that has no words, is left out, and named."""
     turns, common = [turn.fields() for turn in body.turns], {"tags": body.tags} if body.tags else {}
     stored = call.memory.add_conversation(turns, body.session, history=body.history, **common, provenance=call.provenance)
     session = (stored[0].session if stored else body.session) or ""  # none is left where all were deleted

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, GetJsonSchemaHandler, model_validator
 
-from rlm.service.input_parsing import TURN_NAMES
+from rlm.service.input_parsing import BESIDE_WORDS, TURN_NAMES
 
 MAX_QUESTION = 10_000  # characters: longer is a document, not a question
 MAX_EXTRA = 65_536  # characters of a memory's `extra`, as JSON: it is stored in the row and sent with each hit
@@ -248,21 +248,39 @@ def _turn_names(field: str) -> AliasChoices:
 
 
 class TurnBody(RequestModel):
-    "A turn of a conversation. The names of chat logs, such as `content` and `created_at`, are read too."
+    """A turn of a conversation, or a message as chat APIs have it, of which one without words is passed over.
 
-    text: Text = about("The words", "치과는 언제 가?", validation_alias=_turn_names("text"))
+    What such a message has besides, as `refusal` and `annotations`, is left out. `created_at`, `time` and `name` are read, too."""
+
+    text: str | list[dict[str, Any] | str] | None = about("The words; parts that hold them; or null, where nothing is said", "치과는 언제 가?",
+                                                          validation_alias=_turn_names("text"), default=None)
     speaker: Label | None = about("Who said it, by name", "Mina", default=None, validation_alias=_turn_names("speaker"))
     role: Label | None = about("In which role: user, assistant, system, developer, tool or function", "user", default=None)
-    valid_from: Time | None = about("When it was said", "2026-05-08T09:00:00Z", default=None, validation_alias=_turn_names("valid_from"))
+    valid_from: Time | float | None = about("When it was said; also seconds since 1970", "2026-05-08T09:00:00Z", default=None,
+                                            validation_alias=_turn_names("valid_from"))
+    tool_calls: list[dict[str, Any]] | None = about("Tools that the assistant calls", [{"function": {"name": "weather"}}], default=None)
+    tool_call_id: str | None = about("The call that a tool answers", "call_1", default=None)
+    function_call: dict[str, Any] | None = about("The call of a function, in earlier APIs", {"name": "weather"}, default=None)
     id: Label | None = about("An id of your own; without it, a fresh one is made", "turn-1", default=None)
     reply_to: Annotated[int, Field(ge=0)] | Label | None = about("The turn it answers: its place in this list, from 0, or its id", 0,
                                                                  default=None)
     tags: Tags = TAGS
     extra: Extra = EXTRA
 
+    @model_validator(mode="before")
+    @classmethod
+    def _without_more(cls, given: Any) -> Any:
+        return {n: v for n, v in given.items() if n not in BESIDE_WORDS} if isinstance(given, dict) else given
+
+    @model_validator(mode="after")
+    def _with_words(self) -> "TurnBody":
+        if "text" not in self.model_fields_set and not (self.tool_calls or self.function_call):
+            raise ValueError("it has no text: give text or content, which may be null")
+        return self
+
     def fields(self) -> dict[str, Any]:
         "Return the turn as `Memory.add_conversation` takes it."
-        found = _field_values(self)
+        found = {"text": self.text} | _field_values(self, "text")
         return found if self.reply_to is None else found | {"reply_to": self.reply_to}  # 0 is a place, not a default
 
 

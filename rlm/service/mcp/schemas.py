@@ -46,8 +46,9 @@ Turn = Annotated[str, Field(min_length=1, max_length=10_000, description="The pe
 class SaidMessage(TypedDict):
     "One message of a conversation."
 
-    text: Annotated[str, Field(max_length=100_000, description="Its words, as they were written.",
-                               validation_alias=AliasChoices("text", "content"))]  # chat logs say content
+    text: Annotated[Annotated[str, Field(max_length=100_000)] | list[dict[str, Any]] | None, Field(
+        description="Its words, as they were written; null where it has none.",
+        validation_alias=AliasChoices("text", "content"))]  # chat logs say content
     role: NotRequired[Annotated[str, Field(max_length=100, description="user for the person, assistant for you. Default: user.")]]
     speaker: NotRequired[Annotated[str, Field(max_length=200, description="Name of who said it, where more than one person speaks.")]]
 
