@@ -11,6 +11,7 @@ need("agent_framework", "The provider for Agent Framework", "agent_framework")
 
 from agent_framework import ContextProvider, Message
 
+from rlm.adapters.pages import check_memory
 from rlm.companion.composer import without_block
 from rlm.core.text import is_blank
 from rlm.service.memory import Memory
@@ -27,6 +28,7 @@ class RecallProvider(ContextProvider):
                  source_id: str = "rlm",  # name of the provider
                  ) -> None:
         super().__init__(source_id)
+        check_memory(memory, remote=True)
         self.memory, self.tokens = memory, tokens
 
     async def before_run(self,

@@ -17,7 +17,7 @@ from crewai.memory.storage.backend import EmbeddingDimensionMismatchError
 from crewai.memory.types import MemoryRecord as CrewRecord
 from crewai.memory.types import ScopeInfo
 
-from rlm.adapters.pages import every_memory
+from rlm.adapters.pages import check_memory, every_memory
 from rlm.service.memory import Memory, in_thread
 from rlm.store.records import MemoryRecord
 
@@ -46,6 +46,7 @@ class CrewAIStorage:
     def __init__(self,
                  memory: Memory,  # an open namespace, best one of its own
                  ) -> None:
+        check_memory(memory)
         self.memory = memory
 
     def save(self,

@@ -15,6 +15,7 @@ from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemor
 from google.adk.memory.memory_entry import MemoryEntry
 from google.genai.types import Content, Part
 
+from rlm.adapters.pages import check_memory
 from rlm.core.ids import digest
 from rlm.service.memory import Memory, run_in_thread
 from rlm.store.records import MemoryRecord
@@ -35,6 +36,7 @@ class AdkMemoryService(BaseMemoryService):
     def __init__(self,
                  memory: Memory,  # the service's namespace, which holds nothing else
                  ) -> None:
+        check_memory(memory)
         self.memory = memory
 
     async def add_session_to_memory(self,

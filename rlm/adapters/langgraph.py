@@ -19,7 +19,7 @@ from langgraph.store.base import (
     tokenize_path, validate_op_namespace,
 )
 
-from rlm.adapters.pages import AS_GIVEN, every_memory
+from rlm.adapters.pages import AS_GIVEN, check_memory, every_memory
 from rlm.core.ids import digest
 from rlm.core.text import is_blank
 from rlm.service.memory import Memory, run_in_thread
@@ -89,6 +89,7 @@ class LangGraphStore(BaseStore):
                  fields: Sequence[str] = ("$",),  # paths whose texts are found by a search; $ is the whole value
                  ttl: TTLConfig | None = None,  # lifetime of items in LangGraph's form; items that are over it are never returned
                  ) -> None:
+        check_memory(memory)
         self.memory, self.fields, self.ttl_config = memory, tuple(fields), ttl
 
     def batch(self,

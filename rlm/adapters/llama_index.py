@@ -12,6 +12,7 @@ need("llama_index.core", "The block for LlamaIndex", "llama_index")
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.memory import BaseMemoryBlock
 
+from rlm.adapters.pages import check_memory
 from rlm.companion.composer import without_block
 from rlm.core.text import is_blank
 
@@ -24,6 +25,10 @@ class RecallBlock(BaseMemoryBlock[str]):
     name: str = "long_term_memory"
     memory: Any  # an open `rlm.Memory`
     tokens: int = 512  # most tokens of the block; it keeps to it by itself
+
+    def model_post_init(self, context: Any, /) -> None:
+        "Look at the memory that was given. Raises `InvalidInput`."
+        check_memory(self.memory, remote=True)
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
         said = [m.content for m in messages or () if m.role.value == "user" and not is_blank(m.content or "")]

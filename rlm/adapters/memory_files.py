@@ -7,7 +7,7 @@ a directory is there as long as a file lies below it. Credentials are taken out 
 import threading
 from collections.abc import Callable, Sequence
 
-from rlm.adapters.pages import AS_GIVEN, every_memory
+from rlm.adapters.pages import AS_GIVEN, check_memory, every_memory
 from rlm.core.errors import InvalidInput, VersionConflict
 from rlm.core.text import is_blank
 from rlm.service.memory import Memory
@@ -67,6 +67,7 @@ class MemoryFiles:
     def __init__(self,
                  memory: Memory,  # memory in which the files are kept
                  ) -> None:
+        check_memory(memory)
         self.memory = memory
         self._lock = threading.RLock()  # held while something is looked up and then changed
 

@@ -15,7 +15,7 @@ from pydantic_ai_harness.memory import (
     MemoryConflictError, MemoryFile, MemoryMutation, MemoryOperation, MemoryOperationConflictError, MemorySearchMatch, MemorySearchResult,
 )
 
-from rlm.adapters.pages import AS_GIVEN
+from rlm.adapters.pages import AS_GIVEN, check_memory
 from rlm.core.ids import digest
 from rlm.core.text import is_blank
 from rlm.service.memory import Memory, run_in_thread
@@ -30,6 +30,7 @@ class NotebookStore:
     def __init__(self,
                  memory: Memory,  # the notes' namespace, which holds nothing else
                  ) -> None:
+        check_memory(memory)
         self.memory = memory
         self._deleted = dict[str, str]()  # id of an operation that deleted something → its fingerprint
 

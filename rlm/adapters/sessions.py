@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rlm.adapters.pages import every_memory
+from rlm.adapters.pages import check_memory, every_memory
 from rlm.core.errors import InvalidInput
 from rlm.core.ids import digest, new_id
 from rlm.service.input_parsing import content_text, read_list
@@ -48,6 +48,7 @@ class AgentSession:
                  session_id: str,  # id of the conversation
                  memory: Memory,   # namespace of the conversation
                  ) -> None:
+        check_memory(memory)
         self.session_id, self.memory = session_id, memory
         self.session_settings: Any = None  # the SDK's own; not used here
 
@@ -111,6 +112,7 @@ class TranscriptStore:
     def __init__(self,
                  memory: Memory,  # the transcripts' namespace, which holds nothing else
                  ) -> None:
+        check_memory(memory)
         self.memory = memory
 
     async def append(self,

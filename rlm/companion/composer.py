@@ -197,7 +197,7 @@ PROFILE = 0.5  # share of the budget that pinned memories have before what answe
 class ContextBlock:
     "A block for a prompt, and what stands in it."
 
-    text: str  # the block; empty if there is nothing to say
+    text: str  # the block; where no memory has room, how many there are; empty if there is none, or not even room for that
     tokens: int  # tokens, as counted
     budget: int  # largest number of tokens
     used: tuple[tuple[str, int], ...]  # ids of the memories in it with their resolution: 0 whole, 1 and more: shorter
@@ -383,7 +383,9 @@ def compose(pinned: Sequence[MemoryRecord],          # always present, the most 
             return ContextBlock(block, cost, budget, tuple(used), tuple(left_out))
         lines.pop()  # a tokenizer may count the whole higher than its parts
         left_out.append(used.pop()[0])
-    return ContextBlock("", 0, budget, (), tuple(left_out))
+    block = first + _omission(len(left_out)) + last if left_out else ""
+    cost = count(block) if block else 0
+    return ContextBlock(block, cost, budget, (), tuple(left_out)) if cost <= budget else ContextBlock("", 0, budget, (), tuple(left_out))
 
 
 def _told_once(found: Sequence[tuple[MemoryRecord, float]], question: str) -> list[tuple[MemoryRecord, float]]:

@@ -75,9 +75,10 @@ def past_of(storage: SQLStorage,              # the store
             ahead: bool = False,              # whether a server was asked ahead for the facts, as it is for a block
             stating: Sequence[int] | None = None,  # numbers of those of which a fact may have ended; None: any
             linked: bool = True,              # whether there may be links to later memories: without a model there are none
+            by_id: bool = False,              # name a later memory that is among them by its id, not by its words
             ) -> dict[str, str]:              # id of a memory → what is no longer true of it, or what may have taken its place
     """Return what of memories is past: statements that have ended, with what holds now where none of the memories says it; and that it may
-    have been superseded by a later one: the id of that if it is among them, else its words."""
+    have been superseded by a later one, with its words."""
     seqs = {r.seq: r.id for r in records}
     links = storage.edge_table.targets(seqs, LATER, kept=not ahead) if linked else {}
     if not links:
@@ -85,7 +86,7 @@ def past_of(storage: SQLStorage,              # the store
     likely = [(seq, new) for seq, to in links.items() for new, weight in to.items() if weight >= LIKELY]
     newer = storage.memories.records([new for _, new in likely]) if likely else {}
     current = {s: r for s, r in newer.items() if r.status in RECALLED and (r.valid_to is None or r.valid_to > now)}
-    later = {seqs[seq]: f"later: {current[s].id if s in seqs else clip(current[s].text, LATER_SHOWN)}"
+    later = {seqs[seq]: f"later: {current[s].id if by_id and s in seqs else clip(current[s].text, LATER_SHOWN)}"
              for seq, s in likely if s in current}
     return later | ended_of(storage, records, now, ahead, stating)
 

@@ -7,6 +7,7 @@ __all__ = ['STEP_BACK', 'P', 'T', 'Clock', 'SystemClock', 'ManualClock', 'Record
            'parse_time', 'DeadlineExceeded', 'time_left', 'deadline', 'call_within']
 
 # %% ../../nbs/10_core/01_clock.ipynb #dc0652b3
+import re
 import reprlib
 import threading
 import time
@@ -158,7 +159,8 @@ def parse_time(value: "datetime | date | str",  # a moment, a date, or ISO 8601 
             bare_date = len(value.strip()) <= 10
             value = date.fromisoformat(value.strip()) if bare_date else datetime.fromisoformat(value.strip())
         except ValueError:
-            hint = "In an address, a + is %2B." if " " in str(value)[-6:] else "Write it like 2026-01-31 or 2026-01-31T09:00:00Z."
+            lost = re.search(r"T.* \d\d(:?\d\d)?$", str(value))  # the + of a zone, which an address turns into a blank
+            hint = "In an address, a + is %2B." if lost else "Write it like 2026-01-31 or 2026-01-31T09:00:00Z."
             raise InvalidInput(f"The {what} {reprlib.repr(value)} is not ISO 8601.", hint) from None
     if isinstance(value, datetime):
         if value.utcoffset() is None:

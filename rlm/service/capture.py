@@ -91,7 +91,8 @@ class CapturedPrompt:
     def as_dict(self) -> dict[str, Any]:
         "Return the fields for JSON."
         found = {"kept": self.kept, "reason": self.reason, "duplicate": self.duplicate}
-        return found | ({} if self.memory is None else {"id": self.memory.id})
+        redacted = {"redacted": list(self.memory.redacted)} if self.memory is not None and self.memory.redacted else {}
+        return found | ({} if self.memory is None else {"id": self.memory.id}) | redacted
 
 
 def capture_prompt(memory: Memory,              # open namespace

@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['Foreign', 'COLUMNS', 'FileReader', 'READERS_OF', 'IMPORT_BATCH', 'EXAMPLES', 'ForeignConversation', 'ForeignMemory',
            'UnreadablePart', 'chatgpt_conversation', 'html_text', 'kakaotalk_conversations', 'mem0_memory',
-           'markdown_sections', 'table_rows', 'read_export', 'ForeignReport', 'ForeignImport', 'import_export']
+           'markdown_sections', 'markdown_chat', 'table_rows', 'read_export', 'ForeignReport', 'ForeignImport',
+           'import_export']
 
 # %% ../../nbs/90_service/10_importers.ipynb #50790d79
 import csv
@@ -34,7 +35,7 @@ from .interchange import PAM, read_pam
 from .kakaotalk import chat_title, is_kakaotalk, is_wordless, kakaotalk_messages
 from .memory import Memory
 from .moments import as_time, has_day_first
-from .note_text import footnotes, front_matter, line_kinds, note_tags, note_words
+from .note_text import chat_turns, footnotes, front_matter, line_kinds, note_tags, note_words
 from ..store.records import READERS, MemoryRecord
 
 # %% ../../nbs/90_service/10_importers.ipynb #3d0f44bb
@@ -338,6 +339,21 @@ def markdown_sections(text: str,  # a note
     yield from section()
 
 
+def markdown_chat(text: str,  # a file in Markdown
+                  name: str,  # its path within the folder
+                  ) -> ForeignConversation | None:
+    "Return the chat with an assistant that a file holds, as programs write one out; None: it is a note."
+    given, text = front_matter(text.removeprefix("\ufeff").replace("\r\n", "\n"))
+    if not (said := chat_turns(text)):
+        return None
+    own, stem = _named_fields(given, strict=False), Path(name).stem
+    day = own.get("valid_from") or ((m := re.match(r"\d{4}-\d{2}-\d{2}(?!\d)", stem)) and m[0])
+    turns = [_turn_of(digest(name, str(n), turn["text"]), turn["role"], turn["text"], turn.get("valid_from") or day)
+             for n, turn in enumerate(said) if turn["role"] != "system"]
+    title = str(own.get("title") or stem)
+    return ForeignConversation(digest(name), title, tuple({**t, "extra": {"file": name}} for t in turns), len(said) - len(turns))
+
+
 def table_rows(text: str,  # a table with a line of names first; commas, semicolons or tabs between its columns
                name: str,  # name of the file
                ) -> Iterator[Foreign]:
@@ -410,6 +426,12 @@ def _each(what: str, one: str, read: Callable[[Mapping[str, Any]], Foreign]) -> 
     return parts
 
 
+def _markdown(data: bytes, name: str, _: bool) -> Iterator[Foreign]:
+    text = text_of(data)
+    chat = markdown_chat(text, name)
+    yield from markdown_sections(text, name) if chat is None else [chat]
+
+
 def _jsonl(data: bytes, name: str, _: bool) -> Iterator[Foreign]:
     lines = data.decode("utf-8-sig", "replace").split("\n")
     return _readable_parts(((f"{name}, line {n}", line) for n, line in enumerate(lines, 1) if line.strip()), _json_line)
@@ -443,7 +465,7 @@ READERS_OF: Mapping[str, tuple[str, FileReader]] = {  # format → pattern of it
     "claude": (_CONVERSATIONS, _each("conversations", "conversation", _claude_conversation)),
     "gemini": (r"(?:^|/)(?:MyActivity|My Activity|내활동|내 활동)\.json$",
                lambda data, name, _: _gemini_conversations(_listed(_json(data, name), name, "activities"))),
-    "markdown": (r"(?i)\.(?:md|markdown)$", lambda data, name, _: markdown_sections(text_of(data), name)),
+    "markdown": (r"(?i)\.(?:md|markdown)$", _markdown),
     "csv": (r"(?i)\.[ct]sv$", lambda data, name, _: table_rows(text_of(data), name)),
     "mem0": (r"\.json$", _each("results", "memory", mem0_memory)), "langmem": (r"\.json$", _each("items", "item", _langmem_memory)),
     "jsonl": (r"\.jsonl$", _jsonl), "pam": (r"\.json$", _pam), "greeum": (r"\.jsonl?$", _greeum),

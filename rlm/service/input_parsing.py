@@ -118,7 +118,7 @@ def _chat_message(turn: Mapping[Any, Any]) -> dict[str, Any]:
     calls = {name: given.pop(name) for name in _CALLS if name in given}
     for name in ("content", "text"):
         parts = given.get(name)
-        if isinstance(parts, list | tuple) and all(isinstance(p, Mapping | str) for p in parts):
+        if isinstance(parts, list | tuple) and all(isinstance(p, Mapping) for p in parts):
             given[name] = content_text(parts)
     if calls:
         given["extra"] = {**given.get("extra", {}), **calls}

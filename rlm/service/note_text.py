@@ -1,12 +1,18 @@
 """Notes in Markdown as words that a person would want to be reminded of: without comments, styles, scripts and pictures, with footnotes
-where they are referred to, and with each row of a table as a line that names its columns. Code between fences stays as it is."""
+where they are referred to, and with each row of a table as a line that names its columns. Code between fences stays as it is. A chat with an
+assistant that was written out in Markdown is told from a note."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby
 from typing import Any
 
 import yaml
+
+from rlm.core.errors import InvalidInput
+
+from .moments import as_time
 
 _FENCE = re.compile(r"\s*(?:[-*+]\s+|\d+[.)]\s+)?(`{3,}|~{3,})(?!.*`)")
 _OPENED = re.compile(r"<!--|<(style|script)\b[^>]*>|(?<!\S)%%", re.IGNORECASE)
@@ -147,3 +153,48 @@ def _with_rows(lines: Sequence[str]) -> Iterator[str]:
         else:
             header = None
             yield line
+
+
+_WHO = (r"(?:[^\w\s#*_|>-]{1,4}\s{0,2})?(?:(?P<user>user|you|me|human|prompt|사용자|유저|나)|(?P<system>system|시스템)|"
+        r"(?P<assistant>assistant|response|ai|bot|chatbot|copilot|perplexity|(?:chat)?gpt(?:[ -]?\d[\w.]*)?|"
+        r"(?:claude|gemini|deepseek|grok|llama|mistral)(?: [\w.]+){0,2}|어시스턴트|인공지능|챗봇|챗 ?gpt|챗지피티|클로드|제미나이))(?: said|의 말)?")
+_AT = r"(?:\s*[(\[·|—–-]\s*(?P<at>[^)\]\n]{0,20}?\d{4}[^)\]\n]{0,40}?)[)\]]?)?"
+_MARKS = tuple(re.compile(mark, re.IGNORECASE) for mark in (  # who speaks next: a heading, bold words, a name and a colon
+    rf"(?P<level>#{{1,6}})\s+[*_]*{_WHO}[*_]*{_AT}\s*[:：]?[*_]*(?P<words>)\s*",
+    rf"[*_]{{2}}{_WHO}{_AT}(?:\s*[:：]\s*[*_]{{2}}|[*_]{{2}}\s*[:：]|[*_]{{2}}(?=\s*$))\s*(?P<words>.*)",
+    rf"{_WHO}{_AT}\s*[:：](?:\s+(?P<words>.*)|\s*)"))
+_ABOVE = 300  # characters that may stand above the first turn, such as a date and an address; more of them are a note
+_ROLES = ("user", "assistant", "system")
+_LINE_BETWEEN = re.compile(r"(?:\s*\n)+\s*(?:-{3,}|\*{3,}|_{3,})\s*\Z")
+
+
+def chat_turns(text: str,  # a file
+               ) -> list[dict[str, str]]:
+    """Return the turns of a chat that was written out with the names of who speaks, as headings, in bold or before a colon: role, text and,
+    where it is told, valid_from. Empty: it is no chat of a person and an assistant."""
+    lines, marks = text.split("\n"), footnotes(text)
+    plain = [n for n, kind in enumerate(line_kinds(lines)) if kind == "text"]
+    for form in _MARKS:
+        found = [(n, m) for n in plain if (m := form.fullmatch(lines[n].rstrip()))]
+        found = [(n, m) for n, m in found if form is not _MARKS[0] or m["level"] == found[0][1]["level"]]
+        if not {"user", "assistant"} <= {next(r for r in _ROLES if m[r]) for _, m in found}:
+            continue
+        close = any(lines[n - 1].strip() for n, _ in found[1:])  # a few names that follow one another are a list of them
+        above = "".join(line for line in lines[:found[0][0]] if not line.startswith("#"))
+        if len(above) > _ABOVE or (form is _MARKS[2] and close and len(found) < 3):
+            continue
+        ends, turns = [*(n for n, _ in found[1:]), len(lines)], list[dict[str, str]]()
+        for (n, m), end in zip(found, ends, strict=True):
+            body = _LINE_BETWEEN.sub("", "\n".join([m["words"] or "", *lines[n + 1:end]]))
+            if words := note_words(body, marks):
+                turns.append({"role": next(r for r in _ROLES if m[r]), "text": words, **_said_at(m["at"])})
+        return turns
+    return []
+
+
+def _said_at(words: str | None) -> dict[str, str]:
+    "The time that stands beside a name, as a field; empty: there is none, or it has no one reading."
+    with suppress(InvalidInput):
+        if words and (time := as_time(words.strip())):
+            return {"valid_from": time}
+    return {}

@@ -134,7 +134,7 @@ class ContextBuilder:
             profile, answers = [doubted.get(r.id, r) for r in profile], [(doubted.get(r.id, r), w) for r, w in answers]
             shown = {r.id: r for r in [*profile, *(r for r, _ in answers)]}
             short = self.storage.memories.short_ids(self.namespace, list(shown))
-            ended = past_of(self.storage, list(shown.values()), self.ctx.clock.now(), ahead=True)
+            ended = past_of(self.storage, list(shown.values()), self.ctx.clock.now(), ahead=True, by_id=True)
         text, rules = self._applicable_rules(query, facts, budget // 3, count)
         block = compose(profile, answers, query, budget - count(text) if text else budget, count, ended, short,
                         self.ctx.where)

@@ -9,7 +9,7 @@ __all__ = ['Parts', 'SHOWN', 'Source', 'by_column', 'Hit', 'memory_dict', 'Searc
 # %% ../../nbs/90_service/01_results.ipynb #ef1a2039
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, tzinfo
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -53,7 +53,7 @@ class Hit:
     hops: int | None = None  # links walked to it from where attention was; None: it was not walked to
     path: tuple[str, ...] = ()  # ids of the memories on that way, from the anchor to this one
     relevance: float | None = None  # probability that it answers the question; None: not known, such as for full text
-    past: str = ""  # what is no longer true of it, with what holds now, or the later memory that may have taken its place
+    past: str = ""  # what is no longer true of it, with what holds now, or the words of a later memory that may have taken its place
     recalled: Callable[[], Mapping[str, Any]] | None = field(default=None, repr=False, compare=False)  # what attention tells of it
     duplicates: tuple[str, ...] = ()  # ids of older memories that were written singly with the same text, newest first
     placed_by: str = ""  # why it stands above hits of a higher score: `states the fact that is asked for` …; empty: its score placed it
@@ -78,6 +78,26 @@ class Hit:
     def text(self) -> str:
         "Return the memory's text."
         return self.memory.text
+
+    @property
+    def speaker(self) -> str | None:
+        "Return the name of who said it; None: it is not known."
+        return self.memory.speaker
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        "Return the memory's tags, sorted."
+        return self.memory.tags
+
+    @property
+    def valid_from(self) -> datetime:
+        "Return the moment from which it is true, or at which it was said."
+        return self.memory.valid_from
+
+    @property
+    def valid_to(self) -> datetime | None:
+        "Return the moment before which it is true; None: no end is known."
+        return self.memory.valid_to
 
     @property
     def passage(self) -> Passage:
@@ -121,9 +141,11 @@ _SCALARS = frozenset({str, int, float, bool})  # types of values that JSON has, 
 def memory_dict(m: MemoryRecord,       # one version of a memory
                 links: Sequence[Edge] = (),  # its links, as `Memory.links` gives them
                 ) -> dict[str, Any]:   # field → value
-    """Return a memory as JSON holds it: times as ISO 8601 text, fields without a value left out, and without its number in the store;
-    `links.neighbors` are the memories that it is linked with, strongest first."""
+    """Return a memory as JSON holds it: times as ISO 8601 text, fields without a value left out, and without its number in the store.
+    `redacted` are the kinds of secrets that were cut out of it; `links.neighbors` are the memories that it is linked with, strongest first."""
     told = {name: v for name, v in zip(_TOLD, _values(m), strict=True) if v or (v is not None and type(v) in _SCALARS)}
+    if m.provenance and (kinds := m.redacted):
+        told["redacted"] = list(kinds)
     iso = dict[Any, str]()  # most memories have one moment in several fields
     for name in _MOMENTS & told.keys():
         told[name] = iso.get(when := told[name]) or iso.setdefault(when, to_iso(when))

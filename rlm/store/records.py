@@ -71,7 +71,16 @@ class MemoryRecord:
     def __repr__(self) -> str:
         text = self.text if len(self.text) <= 60 else self.text[:57] + "…"
         tags = f" tags={list(self.tags)}" if self.tags else ""
-        return f"<{self.kind} {self.id} v{self.version} {self.status} {text!r}{tags}>"
+        redacted = f" redacted={list(self.redacted)}" if self.redacted else ""
+        return f"<{self.kind} {self.id} v{self.version} {self.status} {text!r}{tags}{redacted}>"
+
+    @property
+    def redacted(self) -> tuple[str, ...]:
+        "Return the kinds of secrets that were cut out before it was stored, such as `password`; empty: none was."
+        flags = self.provenance.get("flags")
+        kinds = [str(flag)[8:] for flag in flags if str(flag).startswith("secret: ")] if isinstance(flags, list) else []
+        words = "\n".join(map(str, self.__dict__.values())) if kinds else ""
+        return tuple(kind for kind in kinds if f"[redacted: {kind}]" in words)
 
     def changed(self,
                 **values: Any,  # field → new value

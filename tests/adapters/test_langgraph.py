@@ -32,6 +32,11 @@ class State(TypedDict):
     answer: str
 
 
+def test_a_store_over_the_path_of_a_memory_is_refused_at_once() -> None:
+    with pytest.raises(InvalidInput, match=r"Open it: Memory\('x.db'\)"):
+        LangGraphStore("x.db")  # type: ignore[arg-type]
+
+
 @pytest.fixture
 def store() -> Any:
     with Memory(":memory:", embedder="none", clock=ManualClock("2026-11-21T09:00:00Z")) as memory:

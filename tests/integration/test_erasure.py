@@ -59,6 +59,7 @@ def secret(memory: Memory) -> str:
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Memory]:
     "A store in a folder of its own."
+    (tmp_path / "store").mkdir()
     with Memory(tmp_path / "store" / "memory.db", busy_timeout_s=1, embedder="none") as memory:
         fill(memory)
         yield memory
@@ -190,6 +191,7 @@ SQLStorage(SQLiteDatabase(path)).erase([id], "default", datetime.now(UTC))
 @pytest.mark.parametrize("step", ["files", "bytes", "after"])
 def test_an_erasure_that_was_killed_is_finished_at_the_next_opening(tmp_path: Path, step: str) -> None:
     path, log = tmp_path / "store" / "memory.db", tmp_path / "logs" / "rlm_x.jsonl"
+    path.parent.mkdir()
     log.parent.mkdir()
     log.write_text(f'{{"kind": "start", "task": "{WORDS["text"]}"}}\n')
     with Memory(path, embedder="none") as store:
@@ -334,6 +336,7 @@ def test_an_event_without_text_remains(store: Memory) -> None:
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_attention_does_not_write_back_what_was_erased(tmp_path: Path, elsewhere: bool, asks: bool) -> None:
     path = tmp_path / "store" / "memory.db"
+    path.parent.mkdir()
     with Memory(path, embedder="none", checkpoints="full") as memory, Memory(path, embedder="none", checkpoints="full") as other:
         fill(memory, 20)
         id = secret(memory)

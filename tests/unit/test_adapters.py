@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
+import rlm
 from rlm import Memory
-from rlm.core.errors import MissingExtra
+from rlm.adapters.memory_files import MemoryFiles
+from rlm.adapters.pages import check_memory
+from rlm.adapters.sessions import AgentSession, TranscriptStore
+from rlm.core.errors import InvalidInput, MissingExtra
 from rlm.service.writer import split_resent
 
 NEEDS = {"agent_framework": ("agent_framework", "'rlm[agent_framework]'"), "crewai_storage": ("crewai", "crewai"),
@@ -102,3 +106,18 @@ def test_a_turn_told_otherwise_here_stays_so_when_a_history_is_handed_over_again
             memory.add_conversation(sent, "monday", history=True)
         assert [r.text for r in reversed(memory.list(100, session="monday"))] == [
             "Do you like tea?", "Yes.", "And black coffee?", "Yes.", "And milk?"]
+
+
+@pytest.mark.parametrize("given", ["x.db", Path("x.db"), None, Memory, rlm.connect("http://127.0.0.1:1")], ids=str)
+def test_an_adapter_takes_an_open_memory_alone_and_says_so_at_once(given: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for make in (MemoryFiles, TranscriptStore, lambda memory: AgentSession("chat-7", memory)):
+        with pytest.raises(InvalidInput, match=r"Memory\(") as wrong:
+            make(given)
+    assert isinstance(given, str | Path) == ("Open it: Memory('x.db')" in str(wrong.value)) and not any(tmp_path.iterdir())
+
+
+def test_an_adapter_that_only_calls_a_memory_takes_one_behind_a_server() -> None:
+    check_memory(rlm.connect("http://127.0.0.1:1"), remote=True)
+    with pytest.raises(InvalidInput):
+        check_memory("x.db", remote=True)

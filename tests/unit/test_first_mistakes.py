@@ -9,7 +9,7 @@ from serving import serving
 from toy import Toy
 
 from rlm import Memory
-from rlm.core.errors import InvalidInput, StoreUnreachable
+from rlm.core.errors import InvalidInput, StoreError, StoreUnreachable
 from rlm.rules.rule_store import RuleStore
 from rlm.service.cli import main
 from rlm.service.http.errors import problem_of
@@ -141,3 +141,47 @@ def test_a_database_that_gives_no_connection_is_not_another_process() -> None:
     assert "another process" not in problem_sentence(StoreUnreachable("x")).lower()
     told = problem_of(StoreUnreachable("No connection to 'postgresql://…' came about."))
     assert told.status == 503 and "no connection" in told.content["detail"] and "process" not in told.content["detail"]
+
+
+@pytest.mark.parametrize("lost", ["no/such", "data"])
+def test_a_store_in_a_folder_that_is_not_there_is_a_slip_and_no_folder_is_made(lost: str, tmp_path: Path) -> None:
+    path = tmp_path / lost / "x.db"
+    with pytest.raises(StoreError, match="there is no folder") as wrong:
+        Memory(path, embedder="none")
+    done = CliRunner().invoke(main, ["memory", "write", "I keep bees.", "--db", str(path)])
+    assert str(path.parent) in str(wrong.value) and done.exit_code == 1 and "there is no folder" in done.output and not any(tmp_path.iterdir())
+
+
+def test_the_folder_of_the_usual_place_is_made_for_its_owner_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("RLM_DB_PATH", raising=False)
+    with Memory(embedder="none") as memory:
+        memory.write("I keep bees.")
+    assert (tmp_path / ".rlm" / "memory.db").exists() and (tmp_path / ".rlm").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("written", ["1 March 2026", "March 1, 2026", "2026년 3월 1일", "01/03/2026", "2026-03-01 9 Uhr"])
+def test_a_date_in_words_is_answered_by_the_form_that_is_taken(written: str) -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        for call in (lambda: memory.write("We met.", valid_from=written), lambda: memory.search("met", since=written)):
+            with pytest.raises(InvalidInput, match=r"Write it like 2026-01-31") as wrong:
+                call()
+            assert "%2B" not in str(wrong.value)
+        with pytest.raises(InvalidInput, match="%2B"):
+            memory.search("met", since="2026-03-01T09:00:00 09:00")
+
+
+def test_a_hit_tells_what_its_memory_does() -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        kept = memory.write("The bees live behind the shed.", speaker="Mina", tags=["garden"], valid_from="2026-05-01", valid_to="2100-01-01")
+        hit = memory.search("Where do the bees live?")[0]
+        assert (hit.speaker, hit.tags, hit.valid_from, hit.valid_to) == (kept.speaker, kept.tags, kept.valid_from, kept.valid_to)
+
+
+def test_a_block_without_room_for_a_memory_says_how_many_there_are() -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        for n in range(3):
+            memory.write(f"The bees of hive {n} live " + "between the old shed, the hazel hedge and the long wall of the orchard, " * 8)
+        block = memory.context("Where do the bees live?", tokens=45)
+        assert "(3 more)" in block.text and not block.used and len(block.left_out) == 3 and 0 < block.tokens <= 45
+        assert memory.context("Where do the bees live?", tokens=5).text == "" and not memory.context("quarks", tokens=45).left_out

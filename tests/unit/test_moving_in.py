@@ -22,6 +22,7 @@ from rlm.service.importers import (
 )
 from rlm.service.kakaotalk import chat_title, is_kakaotalk, is_wordless, kakaotalk_messages
 from rlm.service.moments import as_time, has_day_first
+from rlm.service.note_text import chat_turns
 
 
 def import_files(
@@ -651,3 +652,47 @@ def test_what_moved_in_answers_questions_with_what_it_is_about(program: str, tmp
         for question, answer in questions:
             assert answer in memory.context(question, 400).text, (question, memory.context(question, 400).text)
         assert not any("None" in m.text for m in memory.list(k=50))
+
+
+MARKDOWN_CHATS = {
+    "bold": "# Busan\n\n**User:** Where is Busan?\n\n**Assistant:** In the south.\n\n- by the sea\n\n**User:** I live in Seoul.",
+    "bold alone": "**You**\n\nWhere is Busan?\n\n---\n\n**ChatGPT**\n\nIn the south.\n\n- by the sea\n\n---\n\n**You**\n\nI live in Seoul.\n",
+    "heading": "Exported on 2026-05-01\n\n### User\n\nWhere is Busan?\n\n### Assistant\nIn the south.\n\n- by the sea\n\n### User\n\nI live in Seoul.",
+    "heading with a time": "## 🧑 User (2026-05-01 10:00)\nWhere is Busan?\n## 🤖 Claude 3.5 Sonnet (2026-05-01 10:01)\nIn the south.\n\n"
+                           "- by the sea\n## 🧑 User (2026-05-01 10:02)\nI live in Seoul.",
+    "plain": "User: Where is Busan?\n\nAssistant: In the south.\n\n- by the sea\n\nUser: I live in Seoul.",
+    "lines": "Human: Where is Busan?\nAI: In the south.\n\n- by the sea\nHuman: I live in Seoul.",
+    "said": "You said:\nWhere is Busan?\n\nChatGPT said:\nIn the south.\n\n- by the sea\n\nYou said:\nI live in Seoul."}
+KOREAN_CHATS = ["**사용자:** 부산은 어디야?\n\n**어시스턴트:** 남쪽이요.", "나의 말:\n부산은 어디야?\n\nChatGPT의 말:\n남쪽이요.",
+                "## 사용자\n부산은 어디야?\n## 제미나이\n남쪽이요."]
+NOTES = ["User: admin\nAssistant: Lee", "# Data model\n\n## User\n- id\n## Model\n- name",
+         "So it is called:\n\n```\nUser: hi\n\nAssistant: hello\n```\n", "**You** are great.\n\n**AI** is here.", "Mina: hi\n\nYou: ok\n",
+         "A day at the sea. " * 30 + "\n\n**User:** Where is Busan?\n\n**Assistant:** In the south."]
+
+
+@pytest.mark.parametrize("form", MARKDOWN_CHATS)
+def test_a_chat_in_markdown_becomes_its_turns(form: str, tmp_path: Path) -> None:
+    (tmp_path / "2026-05-01 Busan.md").write_text(MARKDOWN_CHATS[form], encoding="utf-8")
+    with Memory(":memory:", embedder="none") as memory:
+        report = import_export(memory, tmp_path, "markdown", progress=False)
+        turns = [*reversed(memory.list(10))]
+        assert (report.conversations, report.added, len({t.session for t in turns})) == (1, 3, 1)
+        assert [(t.role, t.text) for t in turns] == [("user", "Where is Busan?"), ("assistant", "In the south.\n\n- by the sea"),
+                                                     ("user", "I live in Seoul.")]
+        assert all(f"{t.valid_from:%Y-%m-%d}" == "2026-05-01" for t in turns)
+        assert import_export(memory, tmp_path, "markdown", progress=False).present == 3
+    done = CliRunner().invoke(main, ["conversation", "add", str(tmp_path / "2026-05-01 Busan.md"), "--db", str(tmp_path / "m.db")])
+    assert done.exit_code == 0 and "3 turns stored" in done.output
+
+
+@pytest.mark.parametrize("text", KOREAN_CHATS)
+def test_a_korean_chat_in_markdown_becomes_its_turns(text: str) -> None:
+    assert [(t["role"], t["text"]) for t in chat_turns(text)] == [("user", "부산은 어디야?"), ("assistant", "남쪽이요.")]
+
+
+@pytest.mark.parametrize("text", NOTES)
+def test_a_note_that_looks_like_a_chat_stays_a_note(text: str, tmp_path: Path) -> None:
+    (tmp_path / "note.md").write_text(text, encoding="utf-8")
+    with Memory(":memory:", embedder="none") as memory:
+        report = import_export(memory, tmp_path, "markdown", progress=False)
+        assert report.conversations == 0 and report.added >= 1 and all(m.session is None for m in memory.list(10))

@@ -21,6 +21,7 @@ from rlm.core.errors import InvalidInput, MissingExtra, NotFound, RlmError, Stor
 if TYPE_CHECKING:
     from rlm.core.settings import Settings
     from rlm.service.memory import Memory
+    from rlm.store.records import MemoryRecord
 
 
 class CliError(click.ClickException):
@@ -355,6 +356,12 @@ def print_value(as_json: bool,  # print JSON
          ) -> None:
     "One value, as JSON or in words."
     print_json(value) if as_json else click.echo(text)
+
+
+def tell_redacted(*records: "MemoryRecord") -> None:  # memories that were stored just now
+    "Say on the standard error which kinds of secrets were cut out of memories; nothing where none was."
+    if kinds := sorted({kind for r in records for kind in r.redacted}):
+        click.echo(f"Cut out before it was stored: {', '.join(kinds)} (setting secrets).", err=True)
 
 
 def print_rows(as_json: bool,                     # print JSON

@@ -15,10 +15,11 @@ from rlm.core.text import clip
 from rlm.service.capture import same_again
 from rlm.service.proposals import memories_about
 from rlm.service.cli.common import (Group, context_option, example, options, print_counts, print_json, print_rows, print_table, print_value,
-                                    terminal_width, text_width, with_memory)
+                                    tell_redacted, terminal_width, text_width, with_memory)
 from rlm.service.importers import kakaotalk_conversations
 from rlm.service.kakaotalk import is_kakaotalk
 from rlm.service.memory import Memory
+from rlm.service.note_text import chat_turns
 from rlm.service.results import memory_dict
 from rlm.store.records import KINDS, STATUSES, MemoryRecord, read_count
 
@@ -118,19 +119,22 @@ def write(memory: Memory, text: tuple[str, ...], jsonl: IO[str] | None, id_: str
             click.echo(HOLDS_AGAIN, err=True)
     else:
         click.echo(f"{len(stored):,} memories stored.")
+    tell_redacted(*stored)
 
 
 HOLDS_AGAIN = "What has ended is kept in the history; rlm memory update ID --valid-to none makes it current again."
 
 
 def _read_messages(file: IO[str]) -> list[Any]:
-    "Return the messages of a conversation: JSON, an object or text a line, a chat of KakaoTalk, or plain lines. Raises `InvalidInput`."
+    "Return the messages of a conversation: JSON, an object or text a line, a chat in Markdown or of KakaoTalk, or plain lines. Raises `InvalidInput`."
     text = file.read()
     start = text.lstrip("\ufeff \t\r\n")[:1]
     if start in ("{", '"'):
         return list(_read_jsonl(io.StringIO(text)))
     if is_kakaotalk(text):
         return [{"speaker": t["speaker"], "text": t["text"]} for c in kakaotalk_conversations(text) for t in c.turns]
+    if start != "[" and (turns := chat_turns(text)):
+        return turns
     if start != "[":
         return [line for line in text.splitlines() if line.strip()]
     try:
@@ -156,8 +160,8 @@ def _take_session(turns: list[Any]) -> str | None:
 def remember(memory: Memory, file: IO[str], model: str | None, as_json: bool) -> None:
     """Note what is worth keeping of the conversation in FILE as candidates, and say why the rest is not; - for standard input.
 
-    FILE is a JSON list of messages, a JSON object a line, a chat that KakaoTalk exported, or a line of plain text for each message of one
-    person. What was noted waits for `rlm review accept` or `reject`; it is served meanwhile, marked."""
+    FILE is a JSON list of messages, a JSON object a line, a chat in Markdown or of KakaoTalk, or a line of plain text for each message of
+    one person. What was noted waits for `rlm review accept` or `reject`; it is served meanwhile, marked."""
     messages = _read_messages(file)
     _take_session(messages)
     found = memory.remember(messages, model)
@@ -315,6 +319,7 @@ def update(memory: Memory, id: str, as_json: bool, **fields: Any) -> None:
         raise InvalidInput("There is nothing to change.", "Give at least one option, for example --text.")
     changed = memory.update(id, **changes)
     print_value(as_json, memory_dict(changed), f"{changed.id}  version {changed.version}  {clip(changed.text, 90)}")
+    tell_redacted(changed)
 
 
 @memory_group.command(epilog=example("rlm memory restore tea"))
@@ -439,6 +444,7 @@ def add(memory: Memory, file: IO[str], session: str | None, as_json: bool) -> No
     stored = memory.add_conversation(turns, where := _take_session(turns) if session is None else session)
     name = stored[0].session if stored else where  # none is left where all were deleted
     print_value(as_json, [memory_dict(r) for r in stored], f"{len(stored):,} turns stored in conversation {name}.")
+    tell_redacted(*stored)
     for number, why in stored.refused.items():
         click.echo(f"left out turn {number + 1}: {why}", err=True)
 

@@ -252,8 +252,8 @@ class TurnBody(RequestModel):
 
     What such a message has besides, as `refusal` and `annotations`, is left out. `created_at`, `time` and `name` are read, too."""
 
-    text: str | list[dict[str, Any] | str] | None = about("The words; parts that hold them; or null, where nothing is said", "치과는 언제 가?",
-                                                          validation_alias=_turn_names("text"), default=None)
+    text: str | list[dict[str, Any]] | None = about("The words; parts that hold them; or null, where nothing is said", "치과는 언제 가?",
+                                                    validation_alias=_turn_names("text"), default=None)
     speaker: Label | None = about("Who said it, by name", "Mina", default=None, validation_alias=_turn_names("speaker"))
     role: Label | None = about("In which role: user, assistant, system, developer, tool or function", "user", default=None)
     valid_from: Time | float | None = about("When it was said; also seconds since 1970", "2026-05-08T09:00:00Z", default=None,

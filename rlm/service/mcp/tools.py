@@ -12,6 +12,8 @@ from typing import Any
 from anyio import to_thread
 from mcp.server.mcpserver import Context
 
+from rlm.store.records import MemoryRecord
+
 from ..advice import RUN_S, TICK_S, bundled_ontology, run_agent
 from ..capture import known_already
 from ..proposals import marked_as_doubted
@@ -25,12 +27,17 @@ FOLLOW = "Follow `outcomes` unless the person says otherwise. Rules are what was
 NO_RULE = "No rule says anything about this situation. Decide as you would without rules."
 COUNTS = ("namespace", "memories", "by_kind", "by_status", "by_category", "versions", "edges", "first", "last")  # figures that are shown
 KNOWN = "This is known already, word for word; nothing was stored. memory_update changes its details, memory_pin pins it."
-REDACTED = "A secret was cut out before it was stored. Do not save passwords, keys or card numbers."
+REDACTED = "A secret was cut out before it was stored: {}. Do not save passwords, keys or card numbers."
 
 
 def _given_fields(**fields: Any) -> dict[str, Any]:
     "Return those that were given: neither None nor empty."
     return {name: list(value) if name == "tags" else value for name, value in fields.items() if value not in (None, (), [], "")}
+
+
+def _redaction_note(record: MemoryRecord) -> dict[str, Any]:
+    "The note about what was cut out of a memory, as a part of an answer; empty: nothing was."
+    return {"note": REDACTED.format(", ".join(record.redacted))} if record.redacted else {}
 
 
 class MemoryTools:
@@ -62,9 +69,7 @@ class MemoryTools:
         answer: dict[str, Any] = {"memory": tool_memory(stored)}
         if ended:
             answer["superseded"] = [tool_memory(r) for r in ended]
-        if any(str(flag).startswith("secret") for flag in stored.provenance.get("flags", ())):
-            answer["note"] = REDACTED
-        return answer
+        return answer | _redaction_note(stored)
 
     def memory_search(self, query: Query, k: Count = 5, tags: Tags = (), category: Category = None, speaker: Speaker = None,
                       since: Moment = None, until: Moment = None, as_of: Moment = None) -> dict[str, Any]:
@@ -97,7 +102,8 @@ class MemoryTools:
         changes = _given_fields(text=text, category=category, valid_from=valid_from, valid_to=valid_to)
         with self.source.use("write") as memory:
             all_changes = changes | ({} if tags is None else {"tags": list(tags)})
-            return {"memory": tool_memory(memory.writer.update(id, all_changes, actor=self.source.actor()["actor"]))}
+            changed = memory.writer.update(id, all_changes, actor=self.source.actor()["actor"])
+        return {"memory": tool_memory(changed)} | _redaction_note(changed)
 
     def memory_delete(self, id: MemoryId) -> dict[str, Any]:
         """Take one memory out of what is remembered; its history stays, and a person can bring it back.

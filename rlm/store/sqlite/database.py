@@ -22,6 +22,7 @@ from typing import Any, Self
 
 from ...core.errors import NotFound, StoreBusy, StoreCorrupt, StoreError, StoreForeign, StoreFull, StoreNewer, StoreReadOnly
 from ...core.files import file_lock, read_path, written
+from ...core.settings import Settings
 from ..protocols import EPOCH_MARK, Question
 from .connection import MEMORY_PATH, NO_MORE_FILES, ConnectionPool, PooledConnection, begin_reading, begin_writing
 from .connection import connect, explained, half_done_error, savepoint, too_many_files
@@ -155,8 +156,12 @@ def access_mode(path: str,        # path of the store, links followed
         if read_only:
             raise NotFound(f"There is no store at {path!r}.", "Check the path, or open it without read_only to make one.")
         try:
-            file.parent.mkdir(parents=True, exist_ok=True)
+            if file.parent == Path(os.path.realpath(Settings.db_path.expanduser().parent)):  # the usual place; another may be a slip
+                file.parent.mkdir(mode=0o700, exist_ok=True)
             os.close(os.open(file, os.O_CREAT | os.O_RDWR, 0o600))
+        except FileNotFoundError:
+            raise StoreError(f"The store {path!r} can't be made: there is no folder {str(file.parent)!r}.",
+                             "Check the path, or make the folder first.") from None
         except OSError as e:
             raise too_many_files(path) if e.errno in NO_MORE_FILES else StoreError(
                 f"The store {path!r} can't be made ({e.strerror}).", "Give a path in a folder that you may write to.") from e
