@@ -1,6 +1,8 @@
 """Notes in Markdown as words that a person would want to be reminded of: without comments, styles, scripts and pictures, with footnotes
-where they are referred to, and with each row of a table as a line that names its columns. Code between fences stays as it is. A chat with an
-assistant that was written out in Markdown is told from a note."""
+where they are referred to, and with each row of a table as a line that names its columns. Code between fences stays as it is.
+
+A chat with an assistant that was written out in Markdown is told from a note, and divided into its turns.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -157,7 +159,8 @@ def _with_rows(lines: Sequence[str]) -> Iterator[str]:
 
 _WHO = (r"(?:[^\w\s#*_|>-]{1,4}\s{0,2})?(?:(?P<user>user|you|me|human|prompt|사용자|유저|나)|(?P<system>system|시스템)|"
         r"(?P<assistant>assistant|response|ai|bot|chatbot|copilot|perplexity|(?:chat)?gpt(?:[ -]?\d[\w.]*)?|"
-        r"(?:claude|gemini|deepseek|grok|llama|mistral)(?: [\w.]+){0,2}|어시스턴트|인공지능|챗봇|챗 ?gpt|챗지피티|클로드|제미나이))(?: said|의 말)?")
+        r"(?:claude|gemini|deepseek|grok|llama|mistral)(?: [\w.]+){0,2}|어시스턴트|인공지능|챗봇|챗 ?gpt|챗지피티|클로드|제미나이))"
+        r"(?: said|의 말)?")
 _AT = r"(?:\s*[(\[·|—–-]\s*(?P<at>[^)\]\n]{0,20}?\d{4}[^)\]\n]{0,40}?)[)\]]?)?"
 _MARKS = tuple(re.compile(mark, re.IGNORECASE) for mark in (  # who speaks next: a heading, bold words, a name and a colon
     rf"(?P<level>#{{1,6}})\s+[*_]*{_WHO}[*_]*{_AT}\s*[:：]?[*_]*(?P<words>)\s*",

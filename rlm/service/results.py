@@ -142,7 +142,7 @@ def memory_dict(m: MemoryRecord,       # one version of a memory
                 links: Sequence[Edge] = (),  # its links, as `Memory.links` gives them
                 ) -> dict[str, Any]:   # field → value
     """Return a memory as JSON holds it: times as ISO 8601 text, fields without a value left out, and without its number in the store.
-    `redacted` are the kinds of secrets that were cut out of it; `links.neighbors` are the memories that it is linked with, strongest first."""
+    `redacted` are the kinds of secrets that were cut out of it; `links.neighbors` are the memories linked with it, strongest first."""
     told = {name: v for name, v in zip(_TOLD, _values(m), strict=True) if v or (v is not None and type(v) in _SCALARS)}
     if m.provenance and (kinds := m.redacted):
         told["redacted"] = list(kinds)

@@ -314,7 +314,7 @@ class MemoryWriter:
                 if says_nothing(read):
                     records.refused[n] = SILENT
                     continue
-                if (reply := read.get("reply_to")) in (ids[at] for at in records.refused):
+                if read.get("reply_to") in (ids[at] for at in records.refused):
                     read |= {"reply_to": None}
                 fields = ({} if is_said(read) else {"status": "archived"}) | shared | read | {"id": ids[n], "session": where}
                 records.append(self.prepare(fields, now))

@@ -149,7 +149,8 @@ def test_a_store_in_a_folder_that_is_not_there_is_a_slip_and_no_folder_is_made(l
     with pytest.raises(StoreError, match="there is no folder") as wrong:
         Memory(path, embedder="none")
     done = CliRunner().invoke(main, ["memory", "write", "I keep bees.", "--db", str(path)])
-    assert str(path.parent) in str(wrong.value) and done.exit_code == 1 and "there is no folder" in done.output and not any(tmp_path.iterdir())
+    assert str(path.parent) in str(wrong.value) and not any(tmp_path.iterdir())
+    assert done.exit_code == 1 and "there is no folder" in done.output
 
 
 def test_the_folder_of_the_usual_place_is_made_for_its_owner_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +174,8 @@ def test_a_date_in_words_is_answered_by_the_form_that_is_taken(written: str) -> 
 
 def test_a_hit_tells_what_its_memory_does() -> None:
     with Memory(":memory:", embedder="none") as memory:
-        kept = memory.write("The bees live behind the shed.", speaker="Mina", tags=["garden"], valid_from="2026-05-01", valid_to="2100-01-01")
+        until = {"valid_from": "2026-05-01", "valid_to": "2100-01-01"}
+        kept = memory.write("The bees live behind the shed.", speaker="Mina", tags=["garden"], **until)
         hit = memory.search("Where do the bees live?")[0]
         assert (hit.speaker, hit.tags, hit.valid_from, hit.valid_to) == (kept.speaker, kept.tags, kept.valid_from, kept.valid_to)
 

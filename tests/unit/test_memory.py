@@ -259,7 +259,7 @@ def test_replies_by_position_and_by_id(memory: Memory) -> None:
     [("A", "a"), {"text": "b", "reply_to": 7}], ["just text"], "just text", [("A", "b", "c")], [("A",)], [5], [None],
     None, 5, {"text": "x"},
     [{"text": "a", "id": 5}], [{"text": "a", "id": ""}], [{"text": "a", "content": "b"}],
-    [{"content": None, "role": "assistant"}], [{"text": "a", "time": "soon"}],
+    [{"role": "assistant"}], [{"text": "a", "time": "soon"}],
     [{"text": "a", "speaker": "A", "name": "B"}], [{"text": "a", "colour": "red"}], [{"text": "a", 5: "x"}],
     [("A", "a"), {"text": "b", "turn": 0}],
     [{"text": "a", "session": "another"}], [(5, "a")]])

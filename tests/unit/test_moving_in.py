@@ -656,8 +656,10 @@ def test_what_moved_in_answers_questions_with_what_it_is_about(program: str, tmp
 
 MARKDOWN_CHATS = {
     "bold": "# Busan\n\n**User:** Where is Busan?\n\n**Assistant:** In the south.\n\n- by the sea\n\n**User:** I live in Seoul.",
-    "bold alone": "**You**\n\nWhere is Busan?\n\n---\n\n**ChatGPT**\n\nIn the south.\n\n- by the sea\n\n---\n\n**You**\n\nI live in Seoul.\n",
-    "heading": "Exported on 2026-05-01\n\n### User\n\nWhere is Busan?\n\n### Assistant\nIn the south.\n\n- by the sea\n\n### User\n\nI live in Seoul.",
+    "bold alone": "**You**\n\nWhere is Busan?\n\n---\n\n**ChatGPT**\n\nIn the south.\n\n- by the sea\n\n"
+                  "---\n\n**You**\n\nI live in Seoul.\n",
+    "heading": "Exported on 2026-05-01\n\n### User\n\nWhere is Busan?\n\n### Assistant\nIn the south.\n\n"
+               "- by the sea\n\n### User\n\nI live in Seoul.",
     "heading with a time": "## 🧑 User (2026-05-01 10:00)\nWhere is Busan?\n## 🤖 Claude 3.5 Sonnet (2026-05-01 10:01)\nIn the south.\n\n"
                            "- by the sea\n## 🧑 User (2026-05-01 10:02)\nI live in Seoul.",
     "plain": "User: Where is Busan?\n\nAssistant: In the south.\n\n- by the sea\n\nUser: I live in Seoul.",

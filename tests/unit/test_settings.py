@@ -257,6 +257,7 @@ def test_the_settings_do_what_they_say(here: Path) -> None:
 
 def test_the_store_s_path_may_start_at_home(here: Path) -> None:
     os.environ["HOME"] = str(here)
+    (here / "deep" / "er").mkdir(parents=True)
     with Memory("~/deep/er/m.db") as memory:
         memory.write("hello")
     assert (here / "deep" / "er" / "m.db").exists()

@@ -126,7 +126,8 @@ HOLDS_AGAIN = "What has ended is kept in the history; rlm memory update ID --val
 
 
 def _read_messages(file: IO[str]) -> list[Any]:
-    "Return the messages of a conversation: JSON, an object or text a line, a chat in Markdown or of KakaoTalk, or plain lines. Raises `InvalidInput`."
+    """Return the messages of a conversation: JSON, an object or text a line, a chat in Markdown or of KakaoTalk, or plain lines. Raises
+    `InvalidInput`."""
     text = file.read()
     start = text.lstrip("\ufeff \t\r\n")[:1]
     if start in ("{", '"'):
