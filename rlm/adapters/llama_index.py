@@ -26,7 +26,9 @@ class RecallBlock(BaseMemoryBlock[str]):
     memory: Any  # an open `rlm.Memory`
     tokens: int = 512  # most tokens of the block; it keeps to it by itself
 
-    def model_post_init(self, context: Any, /) -> None:
+    def model_post_init(self,
+                        context: Any,  # pydantic's own; not used
+                        /) -> None:
         "Look at the memory that was given. Raises `InvalidInput`."
         check_memory(self.memory, remote=True)
 
