@@ -68,6 +68,8 @@ export interface Memory {
   extra?: Record<string, unknown>;
   /** Of one memory by its id, where it has links: those linked with it, strongest first. */
   links?: Record<string, unknown>;
+  /** Kinds of secrets that were cut out before it was stored; not there if there were none. */
+  redacted?: Array<string>;
   /** Of the answer to a write: true, these words were known already, and nothing was stored. */
   duplicate?: boolean;
   /** Of the answer to a write: ids of the memories that it has ended. */
@@ -273,7 +275,7 @@ export interface Filters {
 /** A turn of a conversation, or a message as chat APIs have it, of which one without words is passed over. */
 export interface Turn {
   /** The words; parts that hold them; or null, where nothing is said. */
-  text?: string | Array<Record<string, unknown> | string> | null;
+  text?: string | Array<Record<string, unknown>> | null;
   /** Who said it, by name. */
   speaker?: string | null;
   /** In which role: user, assistant, system, developer, tool or function. */
@@ -295,7 +297,7 @@ export interface Turn {
   /** Whatever else the caller keeps with it: a JSON object of at most 65,536 characters. */
   extra?: Record<string, unknown>;
   /** Another name of text. */
-  content?: string | Array<Record<string, unknown> | string> | null;
+  content?: string | Array<Record<string, unknown>> | null;
   /** Another name of speaker. */
   name?: string | null;
   /** Another name of valid_from. */

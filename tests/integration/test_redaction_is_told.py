@@ -54,7 +54,7 @@ def test_the_command_line_tells_it_beside_what_it_prints(tmp_path: Path) -> None
 
 def test_a_server_and_a_remote_memory_tell_it(tmp_path: Path) -> None:
     with serving(tmp_path / "m.db", serve_rate=0) as running, running.client() as client:
-        said = f"I live in Busan, and my password is {SECRET}"
+        said = f"Remember that I live in Busan. The password of my bank is {SECRET}"
         for path, body in (("/v1/memories", {"text": TEXT, "id": "boat"}), ("/v1/observe", {"text": said})):
             answer = client.post(path, json=body)
             assert SECRET not in answer.text and answer.json()["redacted"] == ["password"], answer.text
