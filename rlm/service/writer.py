@@ -135,6 +135,16 @@ def _deleted(storage: SQLStorage, namespace: str, id: str) -> MemoryRecord:
 
 
 @contextmanager
+def _naming_turn(number: int) -> Iterator[None]:
+    "Say in an error which turn of a conversation it is about."
+    try:
+        yield
+    except InvalidInput as e:
+        said = e.message if e.message.startswith("Turn ") else f"{e.message} (turn {number})"
+        raise InvalidInput(said, e.hint) from None
+
+
+@contextmanager
 def _telling(stored: int, total: int) -> Iterator[None]:
     "Say in an error of a later batch how many memories the earlier ones have stored."
     try:
@@ -257,6 +267,12 @@ class StoredTurns(list[MemoryRecord]):
         told = (f"turn {n}: {why}" for n, why in self.refused.items())
         return f"{super().__repr__()} left out {', '.join(told)}" if self.refused else super().__repr__()
 
+
+def _left_out(turns: StoredTurns, rejected: Mapping[str, str]) -> dict[int, str]:
+    "Why turns are not stored, by their places among those that were given: they say nothing, or were rejected."
+    places = (n for n in range(len(turns) + len(turns.refused)) if n not in turns.refused)
+    return dict(sorted((turns.refused | {n: rejected[r.id] for n, r in zip(places, turns, strict=True) if r.id in rejected}).items()))
+
 # %% ../../nbs/90_service/04_writer.ipynb #2d75c062
 _COUNTED = {"success": "argument helped", "failure": "argument failed", "access": "argument used"}  # as `feedback` has them
 
@@ -309,18 +325,13 @@ class MemoryWriter:
         shared = {TURN_NAMES.get(name, name): value for name, value in common.items()}
         ids, records = [t["id"] if isinstance(t, Mapping) and "id" in t else new_id() for t in given], StoredTurns()
         for n, turn in enumerate(given):
-            try:
-                read = read_turn(turn, n, ids)
-                if says_nothing(read):
+            with _naming_turn(n):
+                if says_nothing(read := read_turn(turn, n, ids)):
                     records.refused[n] = SILENT
-                    continue
-                if read.get("reply_to") in (ids[at] for at in records.refused):
-                    read |= {"reply_to": None}
-                fields = ({} if is_said(read) else {"status": "archived"}) | shared | read | {"id": ids[n], "session": where}
-                records.append(self.prepare(fields, now))
-            except InvalidInput as e:
-                said = e.message if e.message.startswith("Turn ") else f"{e.message} (turn {n})"
-                raise InvalidInput(said, e.hint) from None
+                else:
+                    reply = {"reply_to": None} if read.get("reply_to") in {ids[at] for at in records.refused} else {}
+                    fields = ({} if is_said(read) else {"status": "archived"}) | shared | read | reply | {"id": ids[n], "session": where}
+                    records.append(self.prepare(fields, now))
         return records
 
     def insert_turns(self,
@@ -330,8 +341,6 @@ class MemoryWriter:
                      ) -> StoredTurns:
         """Store the turns that their conversation does not have yet, in one transaction, and return all of them. What states something that
         a person has rejected is left out, and named. Raises `StoreError`."""
-        places = (n for n in range(len(records) + len(records.refused)) if n not in records.refused)
-        left_out = records.refused | {n: rejected[r.id] for n, r in zip(places, records, strict=True) if r.id in rejected}
         with self.storage.ahead(asked := session_questions(records, history) if len(records) > 1 else []):
             known, new = split_resent(self.storage, records, history, rejected)
 
@@ -346,7 +355,7 @@ class MemoryWriter:
             if rejected or not (why := refusals(records, self.storage.rejections)):
                 raise
             return self.insert_turns(records, history, why)
-        return StoredTurns([*known, *stored], dict(sorted(left_out.items())))
+        return StoredTurns([*known, *stored], _left_out(records, rejected))
 
     def insert(self,
                records: Sequence[MemoryRecord],  # prepared memories
