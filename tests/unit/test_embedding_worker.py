@@ -189,6 +189,41 @@ def open_once_closing(model: Gated, worker: EmbeddingWorker) -> None:
     model.gate.set()
 
 
+def test_a_burst_of_writes_is_embedded_once_it_pauses(gated: tuple[Memory, Gated], monkeypatch: pytest.MonkeyPatch) -> None:
+    memory, model = gated
+    monkeypatch.setattr(worker, "REST_S", 60)
+    model.gate.set()
+    assert memory.embeddings.worker.wait(20)
+    model.asked.clear()
+    for n in range(8):
+        memory.write(f"line {n}")
+    assert not model.asked.wait(.3) and len(missing(memory)) == 8
+    assert memory.embeddings.worker.wait(20) and not missing(memory)  # whoever waits for the vectors ends the rest
+
+
+def test_writes_without_a_pause_put_their_vectors_off_for_a_while_only(gated: tuple[Memory, Gated], monkeypatch: pytest.MonkeyPatch,
+                                                                       ) -> None:
+    memory, model = gated
+    monkeypatch.setattr(worker, "REST_S", .2)
+    monkeypatch.setattr(worker, "LONGEST_REST_S", .2)
+    model.gate.set()
+    assert memory.embeddings.worker.wait(20)
+    model.asked.clear()
+    for n in range(400):
+        memory.write(f"line {n}")
+        if model.asked.wait(.05):
+            break
+    assert model.asked.is_set()
+
+
+def test_a_store_that_is_closed_while_writes_are_awaited_embeds_a_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "REST_S", 60)
+    with Memory(tmp_path / "m.db", embedder=Toy(), embedding="later") as memory:
+        memory.write(LINES[0])
+    with Memory(tmp_path / "m.db", embedder="none") as memory:
+        assert not missing(memory)
+
+
 def test_closing_ends_the_thread_and_leaves_the_rest_for_the_next_opening(tmp_path: Path) -> None:
     model = Gated()
     with Memory(tmp_path / "m.db", embedder=model, embedding="later") as memory:
