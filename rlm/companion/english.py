@@ -22,7 +22,7 @@ from .statement import normal_value, relation_of, relation_over
 
 # %% ../../nbs/85_companion/02_english.ipynb #fq000007
 _WORD = LazyPattern(r"[\w'-]+")
-_START = LazyPattern(r"\b\w{1,4}")
+_LETTERS = LazyPattern(r"\w+")
 _LEAD = LazyPattern(r"(?:\\w\+ )?(?:\(\?:[^()]*\) )*"
                    r"(?P<word>[a-z]+(?=$| (?!\?))|[a-z]{4,}?(?=[a-z]\?|[^a-z]))")  # first word of a pattern; `want` of `wants?`
 
@@ -31,7 +31,7 @@ _LEAD = LazyPattern(r"(?:\\w\+ )?(?:\(\?:[^()]*\) )*"
 def word_starts(text: str,  # a clause or a part of one
                 ) -> frozenset[str]:
     "Return the first four letters of each word, small: what tells quickly that a text has none of many words."
-    return frozenset(_START.findall(text.lower()))
+    return frozenset([word[:4] for word in _LETTERS.findall(text.lower())])
 
 
 def _entries(listed: str) -> list[str]:
@@ -231,6 +231,12 @@ _PRONOUN = LazyPattern(r"(he|she|it)(?: (?:just|now|actually|recently))?$", re.I
 _LAST_PRONOUN = LazyPattern(r"[ ,](?:i|we|you|they|he|she|it)$", re.I)
 
 
+def _has_relative(words: str) -> bool:
+    "Whether a relative pronoun stands among some words."
+    small = words.lower()
+    return ("that" in small or "wh" in small) and _RELATIVE.search(words) is not None
+
+
 def split_clause(clause: str,  # one clause
                  ) -> tuple[str, str] | None:  # subject and predicate
     "Return a clause's subject and predicate, or None if no verb is recognised or the clause reports somebody's words."
@@ -238,7 +244,7 @@ def split_clause(clause: str,  # one clause
     start, end = next(verbs, (0, 0))
     if not end:
         return None
-    if _RELATIVE.search(clause[:start]):
+    if _has_relative(clause[:start]):
         later = [(i, j) for i, j in verbs if _BE.match(clause[i:j])]
         if not later:
             return None
@@ -575,7 +581,7 @@ def _is_named(noun: str, value: str) -> bool:
     "Whether *is* gives a name, number or kind of which there is one, and not a quality: `The code is 4411`, not `The beach is lovely`."
     if _QUALITY.match(value):
         return False
-    if _RELATIVE.search(noun):  # *the type of music that Miles plays*, *the company that produced AP1000*
+    if _has_relative(noun):  # *the type of music that Miles plays*, *the company that produced AP1000*
         noun = _RELATIVE.split(noun)[0].split(" of ")[0].strip()
     return bool(grammar().naming.match(noun.removeprefix("The ").removeprefix("the "))) or bool(_NAME_OR_NUMBER.match(value))
 
@@ -645,7 +651,7 @@ def english_statements(sentence: str,          # one sentence
         rest = _AFTER.sub("", told[1])
         return [told[0], *(english_statements(rest, speaker, pronouns) if rest else [])]
     for clause in clauses(sentence):
-        if m := _CALL_ME.match(clause):
+        if "call me " in clause.lower() and (m := _CALL_ME.match(clause)):
             out.append(Statement(speaker, "name", m["v"], True))
             continue
         if by := _by_another(clause, speaker, pronouns):
@@ -687,7 +693,6 @@ def english_statements(sentence: str,          # one sentence
     return out
 
 # %% ../../nbs/85_companion/02_english.ipynb #sp000002
-_LETTERS = LazyPattern(r"\w+")
 _CORRECT = "correction no nope actually wait sorry oops whoops mistake scratch mean meant make spelled spelt"  # of bare values
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from .english import WHEN, english_introduction, english_statements
 from .korean import MOMENT, SURNAMES, asked_of_near, asks_of_self, kin_subjects, korean_introduction, near_names
 from .korean import statements_about
-from .statement import Statement, language_data, normal_value, relation_of
+from .statement import Statement, alternatives, language_data, normal_value, relation_of
 from ..core.text import split_sentences, tokens
 from ..core.text.calendar_words import KOREAN_WEEKDAY, WEEKDAY
 from ..core.text.normal_form import LazyPattern, text_cache
@@ -30,12 +30,27 @@ MOST_CHARACTERS = 1_000  # length of the longest text that is read for facts: a 
 
 # %% ../../nbs/85_companion/04_fact_extraction.ipynb #fcbb4f38
 _HANGUL = LazyPattern("[가-힣]")
+
+
+def _is_korean(text: str) -> bool:
+    "Whether a text holds a Korean syllable."
+    return not text.isascii() and _HANGUL.search(text) is not None
+
+
 _PLACED = ("residence", "employer", "occupation")  # relations of a person's place in the world
 _WITH_CODA = "".join(map(chr, range(0xAC00 + 4, 0xD7A4, 28)))  # syllables that end in ㄴ: `사는`, `결혼한`
 _THOUGHT = LazyPattern(f"[{_WITH_CODA}] ?줄(?:로)? ?(?:알|착각)")  # 사람들이 내가 부산에 사는 줄 알아
 
 
-_UNTRUE = tuple(LazyPattern("|".join(language_data(language)["untrue"]), re.I) for language in ("en", "ko"))  # not told as true
+def _untrue(language: str) -> tuple[LazyPattern, LazyPattern]:
+    "Words by which a sentence is not told as true: those that begin it, and those that stand anywhere in it."
+    listed = [each for pattern in language_data(language)["untrue"] for each in alternatives(pattern)]
+    parts = ([each for each in listed if each.startswith("^") == first] for first in (True, False))
+    first, anywhere = (LazyPattern("|".join(part), re.I) for part in parts)
+    return first, anywhere
+
+
+_UNTRUE = _untrue("en"), _untrue("ko")
 
 
 _TAKEN_BACK = LazyPattern(  # a sentence that says of the one before that it is not true
@@ -47,8 +62,9 @@ _TAKEN_BACK = LazyPattern(  # a sentence that says of the one before that it is 
 
 def _is_untrue(sentence: str, after: str) -> bool:
     "Whether a sentence tells a story, dream or rumour, or what others believe by mistake, or the sentence after it takes it back."
-    plain, (english, korean) = sentence.strip().replace("’", "'"), _UNTRUE
-    told = (korean.search(plain) or _THOUGHT.search(plain)) if _HANGUL.search(plain) else english.search(plain)
+    plain, korean = sentence.strip().replace("’", "'"), _is_korean(sentence)
+    first, anywhere = _UNTRUE[korean]
+    told = first.match(plain) or anywhere.search(plain) or (_THOUGHT.search(plain) if korean else None)
     return told is not None or _TAKEN_BACK.fullmatch(after.strip(" .!~ㅋㅎ")) is not None
 
 
@@ -118,7 +134,10 @@ _RANG = (  # *The clinic rang, it's Friday now*, `병원에서 전화 왔는데 
 COUNTED = LazyPattern(r"(?P<n>\d+(?:[.,]\d+)?)(?P<th>st|nd|rd|th)? ?(?P<unit>[A-Za-z]{2,10}|[가-힣]{1,3})")  # `6층`, *6th floor*
 MEANT = "meant", "number", "name", "time", "made", "counted", "spelling"  # what a bare value takes the place of: that of the turn before,
 # its number, its name; what it was made, `6층` of another floor, a name of nearly these letters
-_BARE_WORDS = tuple((relation, LazyPattern(pattern)) for relation, pattern in zip(MEANT, (  # *I meant Subin*, *Wait no, it's 39*
+_BARE_CUES = (  # of each of `MEANT`, what stands in a text that does not begin as `_OPENED` does, in small letters
+    ("should be",), (), (), ("rang", "called", "phoned", "texted", "emailed", "전화", "연락", "문자", "메일", "카톡"),
+    ("make that ", "make it ", "로 "), (), ("spelled", "spelt", "written", " with ", "라고 "))
+_BARE_WORDS = tuple((relation, cues, LazyPattern(pattern)) for relation, cues, pattern in zip(MEANT, _BARE_CUES, (  # *I meant Subin*
     rf"(?i:^(?:{_OPENING})*(?:i mean|i meant|(?:that|it) should be) )"
     r"(?!(?i:to|that|it|this|what|you|we|he|she|they|i|no|not|yes|really|if|when|well|so|the|every|business)\b)"
     r"(?P<new>(?:(?:Dr|Mrs?|Ms|Prof|St)\. )?[\w'’-]+(?: [\w'’-]+){0,2})(?i: actually| of course)?[.!]*$",
@@ -139,7 +158,8 @@ _BARE_WORDS = tuple((relation, LazyPattern(pattern)) for relation, pattern in zi
     r"^(?:(?:아니|아냐|아뇨|참|앗)[,.! ]+)?(?:이름은 |철자는 )?(?P<ko>[가-힣]{2,4}?)(?:이라고|라고) (?:써|씁니다|쓴다|적어)요?[.!~]*$"),
     strict=True))
 _CORRECTING = LazyPattern(_TAKES_BACK, re.I)
-_DENIES = LazyPattern("n[o'’]t|말고|아니", re.I)
+_OPENED = LazyPattern(rf"{_STRONG}|oh|ah|hmm|well|아|어", re.I)  # begins each `_OPENING`
+_DENIES = "not", "n't", "n’t", "말고", "아니"
 _THOSE = frozenset(["걔", "얘", "쟤", "그녀", "그분", "그거", "he", "she", "it"])  # pronouns, which name no subject by themselves
 
 
@@ -149,16 +169,23 @@ def corrects(text: str,  # words of a memory
     return _CORRECTING.match(text) is not None
 
 
+def _has(text: str, cues: tuple[str, ...]) -> bool:
+    "Whether one of some strings stands in a text."
+    return any(map(text.__contains__, cues))
+
+
 def correction(sentence: str,  # one sentence
                ) -> Statement | None:  # its subject and relation are empty: they are those of the fact that has the old value
     "Return what a sentence without a subject corrects: *not Tuesday, Wednesday*, *Correction: 9:40*, `화요일 말고 수요일`."
     said = sentence.strip()
-    if m := _BARE.match(said):
+    small, opened = said.casefold(), _OPENED.match(said) is not None
+    if opened and (m := _BARE.match(said)):
         return Statement("", "", m["new"], True)
-    found = next((m for pattern in _CORRECTIONS if (m := pattern.match(said))), None) if _DENIES.search(said) else None
+    found = next((m for pattern in _CORRECTIONS if (m := pattern.match(said))), None) if _has(small, _DENIES) else None
     if found:
         return Statement("", "", found["new"].strip(), True, instead_of=(found["old"].strip(),))
-    bare = ((relation, m.groupdict()) for relation, pattern in _BARE_WORDS if (m := pattern.match(said)))
+    bare = ((relation, m.groupdict()) for relation, cues, pattern in _BARE_WORDS
+            if (opened or _has(small, cues)) and (m := pattern.match(said)))
     return next((Statement("", relation, next(filter(None, v.values()), ""), True) for relation, v in bare), None)
 
 
@@ -203,7 +230,7 @@ class TextFacts:
 
 def _read_sentence(sentence: str, speaker: str, about: str, pronouns: bool) -> tuple[list[Statement], str]:
     "The statements of a sentence, and what the next one is about where it does not say so."
-    if not _HANGUL.search(sentence):
+    if not _is_korean(sentence):
         return list(english_statements(sentence, speaker, pronouns)), ""
     own = _USER_TOLD.sub(lambda m: "내 " if m["of"] else "나는 ", sentence, count=1) if speaker == "user" else sentence
     read, after = statements_about(own, speaker, about)
@@ -226,7 +253,7 @@ def _corrected_clause(corrected: Statement, speaker: str, about: str) -> list[St
 
 def _introduced(sentence: str, greeting: str, place: int) -> str:
     "The name by which a speaker is introduced in a sentence, an English one only if it is the first or follows a greeting."
-    if _HANGUL.search(sentence):
+    if _is_korean(sentence):
         return korean_introduction(sentence) or (korean_introduction(f"{greeting} {sentence}") if greeting else "")
     return english_introduction(f"{greeting} {sentence}" if greeting else sentence) if place < 2 else ""
 
@@ -243,7 +270,8 @@ def text_facts(text: str,              # words of a memory
     whole, about = True, ""
     sentences = split_sentences(text)
     for n, (sentence, following) in enumerate(zip(sentences, [*sentences[1:], ""], strict=False)):
-        denied = _DENIED_FIRST.match(sentence)  # *Not the 14th, her birthday is on the 16th*
+        may_deny = _has(sentence.casefold(), ("not ", "아니"))
+        denied = _DENIED_FIRST.match(sentence) if may_deny else None  # *Not the 14th, her birthday is on the 16th*
         read, after = _read_sentence(sentence[denied.end():] if denied else sentence, speaker, about, pronouns and n == 0)
         named = denied is not None and (_OWN_FIRST.match(sentence, denied.end()) or any(s.subject not in {speaker, *_THOSE} for s in read))
         if denied and read and named:

@@ -41,6 +41,12 @@ def near_names() -> dict[str, str]:
 
 
 @cache
+def _other_names() -> dict[str, tuple[str, ...]]:
+    "The names of someone near by the one that stands for all of them."
+    return {one: tuple(name for name, other in near_names().items() if other == one) for one in set(near_names().values())}
+
+
+@cache
 def particles() -> dict[str, LazyPattern]:
     "Return the word lists of Korean as patterns, by name."
     data = language_data("ko")
@@ -148,7 +154,8 @@ def clauses(sentence: str,  # one sentence
         bare = _CHANGE_TOLD.sub(r"\1어", bare)
     if bare.endswith(("로", "서", "에", "을", "를")) and (m := _POSTPOSED.fullmatch(bare)):
         bare = f"{m['a']}{m['n']} {m['v']}"
-    bare = _FOUND_OUT.sub(r"\1\2어", bare, count=1)
+    if "알레르기" in bare or "알러지" in bare:
+        bare = _FOUND_OUT.sub(r"\1\2어", bare, count=1)
     p, notes = particles(), language_data("ko")["notes"]
     if any(pattern.search(bare) for pattern in (_QUOTED, p["question"], p["unsure"])):
         return
@@ -530,6 +537,8 @@ _OF_LIFE = LazyPattern("이사|결혼|이혼|이직|취직|취업|입사|퇴사|
 
 def _told_of(sentence: str, speaker: str) -> str:
     "Who else a sentence tells of that states no fact, so that the next may be about them: `언니가 이사했대`, `지훈이 간호사 그만뒀어`."
+    if not _OF_LIFE.search(sentence):
+        return ""
     t = split_topic(" ".join(sentence.split()).rstrip(" .!~…。ㅋㅎㅠ^"), speaker)
     kin = t.subject.removeprefix(f"{speaker}'s ") in near_names()
     other = not (t.relation or _WORKPLACE.search(t.subject) or t.subject.endswith(("집", "팀", "부서", "가족")))
@@ -563,7 +572,8 @@ def statements_about(sentence: str,           # one sentence of several
                      about: str = "",         # subject that the sentence before has left: `누나가 간호사야. 서울대병원에서 일해.`
                      ) -> tuple[list[Statement], str]:  # the facts, and the subject that is left to the next sentence
     "Return the facts that one sentence of a text states, and what the next one is about if it names no subject."
-    if m := _NEWS.fullmatch(sentence.strip(" .!~ㅋㅎㅠ^")):
+    bare_sentence = sentence.strip(" .!~ㅋㅎㅠ^")
+    if bare_sentence.endswith(("대", "대요")) and (m := _NEWS.fullmatch(bare_sentence)):
         told, left = statements_about(f"{_with_topic(m['s'])}어", speaker)
         return [s for s in told if s.subject != speaker], left
     out: list[Statement] = []
@@ -576,7 +586,7 @@ def statements_about(sentence: str,           # one sentence of several
         elif t.subject != speaker:
             last = t.subject.rpartition(" ")[2]
             introduced = p["property"].fullmatch(t.relation) is not None and not _INSTITUTION.search(t.subject)  # `누나 이름은 …이고`
-            topic = introduced or _is_topic((last, *(name for name, one in near_names().items() if one == last)), clause)
+            topic = introduced or _is_topic((last, *_other_names().get(last, ())), clause)
             about = t.subject if topic else ""
             near = t.subject if introduced or t.subject.removeprefix(f"{speaker}'s ") in near_names() else ""
         else:
@@ -650,6 +660,14 @@ def statements_about(sentence: str,           # one sentence of several
 _ASKED_PLACE = (("residence", "살|사[는시세셔니]|산다|거주"), ("employer", "다니|다녀|일하|일해|근무"))
 
 
+@cache
+def _asked_places() -> tuple[tuple[str, LazyPattern], ...]:
+    "Questions where someone near lives or works, by relation."
+    near = particles()["near_topic"].pattern
+    return tuple((relation, LazyPattern(rf"{near}(?:어디(?:에|에서|서)? ?(?:{verbs})|(?:{verbs}) ?(?:곳|데|동네|회사))"))
+                 for relation, verbs in _ASKED_PLACE)
+
+
 def asks_of_self(before: str,  # words of a question before its question word or verb
                  ) -> bool:
     "Return whether a question is about the speaker: no other person or thing stands before its question word."
@@ -706,6 +724,4 @@ def asked_of_near(question: str,  # questions that are asked
     if m := p["near_asked"].fullmatch(question.strip()):
         who = [m["o"], f"{m['o']}이"] if m["o"] else ["user" if m["i"] else f"user's {names[m['s']]}"]  # `지은`, `지은이`
         return [(subject, relation_of(m["r"])[0]) for subject in who]
-    near = p["near_topic"].pattern
-    return [(f"user's {names[m['s']]}", relation) for relation, verbs in _ASKED_PLACE
-            if (m := re.match(rf"{near}(?:어디(?:에|에서|서)? ?(?:{verbs})|(?:{verbs}) ?(?:곳|데|동네|회사))", question))]
+    return [(f"user's {names[m['s']]}", relation) for relation, asked in _asked_places() if (m := asked.match(question))]

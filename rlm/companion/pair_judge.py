@@ -39,6 +39,7 @@ from ..core.text.normal_form import LazyPattern, text_cache
 from ..core.text.number_words import ENGLISH_NUMBERS, KOREAN_COUNTING, one_of
 from ..search.candidates import LATER
 from ..search.namespace_search import NamespaceSearch
+from ..store.embedding_model import EmbeddingModelInfo
 from ..store.records import RECALLED, Edge, Event, MemoryRecord
 from ..store.storage import SQLStorage
 from ..store.writer import SQLWriter
@@ -516,22 +517,19 @@ class PairJudge:
 
     def _pairs(self, records: Sequence[MemoryRecord]) -> list[tuple[MemoryRecord, MemoryRecord]]:
         "Older and newer memories that are to be compared."
-        info, now = self.storage.vectors.model(), self.clock.now()
-        if info is None or info.model != pair_model().embedder:
-            return []
+        now = self.clock.now()
         mine = [r for r in records if _is_statement(r, now) and _tells_of_change(r)]
-        vectors, pairs = self._vectors([r.seq for r in mine]), dict[tuple[int, int], tuple[MemoryRecord, MemoryRecord]]()
+        if not mine or (info := self.storage.vectors.model()) is None or info.model != pair_model().embedder:
+            return []
+        vectors, pairs = self._vectors(info, [r.seq for r in mine]), dict[tuple[int, int], tuple[MemoryRecord, MemoryRecord]]()
         for record in mine:
             for other in self._nearest(record, vectors):
                 old, new = sorted((record, other), key=lambda r: (r.valid_from, r.seq))
                 pairs[old.seq, new.seq] = old, new
         return list(pairs.values())
 
-    def _vectors(self, seqs: Sequence[int]) -> Mapping[int, NDArray[np.float32]]:
+    def _vectors(self, info: EmbeddingModelInfo, seqs: Sequence[int]) -> Mapping[int, NDArray[np.float32]]:
         "The first vector of each memory that has one, centred."
-        info = self.storage.vectors.model()
-        if info is None or not seqs:
-            return {}
         held, _, rows = self.storage.vectors.read(info, list(seqs))
         which, first = np.unique(held, return_index=True)
         return dict(zip(which.tolist(), info.calibration.centre(rows[first]), strict=True))
@@ -550,7 +548,8 @@ class PairJudge:
 
     def _judged(self, pairs: Sequence[tuple[MemoryRecord, MemoryRecord]], read: bool) -> tuple[list[PairJudgement], list[MemoryRecord]]:
         "The older memories that newer ones replace, one at most of each, or may replace, the likeliest first; and newer ones to be read."
-        vectors = self._vectors(sorted({r.seq for pair in pairs for r in pair}))
+        info = self.storage.vectors.model() if pairs else None
+        vectors = {} if info is None else self._vectors(info, sorted({r.seq for pair in pairs for r in pair}))
         pairs = [(old, new) for old, new in pairs if old.seq in vectors and new.seq in vectors and old.text != new.text
                  and not (told_by_grammar(old.text, new.text) or told_of_another(old.text, new.text)
                           or leaves_as_it_was(old.text, new.text) or tells_another_number(old.text, new.text)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.text.calendar_words import KOREAN_WEEKDAY, MONTH, WEEKDAY
-from ..core.text.normal_form import LazyPattern, normal_form
+from ..core.text.normal_form import LazyPattern, normal_form, text_cache
 
 # %% ../../nbs/85_companion/01_statement.ipynb #d2e1e2a2
 @dataclass(frozen=True)
@@ -50,11 +50,14 @@ _LOOK_ALIKE = str.maketrans("аеорсухіјѕԁһӏԛԝьоαορνικτυ�
 _LATIN = LazyPattern(r"[a-z]")
 
 
+@text_cache(1 << 13)
 def normal_value(text: str,     # a subject, relation or value
                  ) -> str:
     "Return the normal form by which subjects, relations and values are compared. It is not for display."
-    plain = _UNSEEN.sub("", normal_form("NFKC", text)).casefold()
-    words = (w.translate(_LOOK_ALIKE) if _LATIN.search(w) else w for w in plain.replace("’", "'").split())
+    plain = text.casefold() if text.isascii() else _UNSEEN.sub("", normal_form("NFKC", text)).casefold()
+    words = plain.replace("’", "'").split()
+    if not plain.isascii():
+        words = [w.translate(_LOOK_ALIKE) if _LATIN.search(w) else w for w in words]
     plain = " ".join(words).strip(" .,!?;:\"'“”‘’()[]…·。")
     while m := _ARTICLES.match(plain):
         plain = plain[m.end():]
@@ -143,7 +146,10 @@ def relation_patterns(language: str,  # `en` or `ko`
     return tuple(out)
 
 # %% ../../nbs/85_companion/01_statement.ipynb #fq000002
-_PIECE = LazyPattern(r"(?P<piece>\\.|\[[^\]]*\]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|[^\\[(])(?P<times>[?*+]\??|\{[\d,]+\}\??)?")
+_GROUP = r"\([^()]*\)"
+for _ in range(5):  # groups within groups
+    _GROUP = rf"\((?:[^()]|{_GROUP})*\)"
+_PIECE = LazyPattern(rf"(?P<piece>\\.|\[[^\]]*\]|{_GROUP}|[^\\[(])(?P<times>[?*+]\??|\{{[\d,]+\}}\??)?")
 _FREQUENT = frozenset("은는이가을를에로으와과랑고하해한합했있없안못다요야니서지어")  # syllables that tell little of a Korean sentence
 
 
@@ -283,13 +289,13 @@ class SyllablePattern:
 
 
 @cache
-def _korean_index() -> tuple[dict[str, tuple[int, ...]], tuple[int, ...]]:
-    "Numbers of the Korean patterns by a syllable that their matches hold, and of those that have none."
-    index, others = dict[str, tuple[int, ...]](), tuple[int, ...]()
+def _korean_index() -> tuple[dict[str, tuple[tuple[str, int], ...]], tuple[int, ...]]:
+    "Strings that matches of the Korean patterns hold, with the patterns' numbers, by syllable; and the patterns that tell none."
+    index, others = dict[str, tuple[tuple[str, int], ...]](), tuple[int, ...]()
     for n, w in enumerate(relation_patterns("ko")):
         required = w.required
-        for syllable in {s.strip()[0] for s in required}:
-            index[syllable] = (*index.get(syllable, ()), n)
+        for held in sorted(required):
+            index[held.strip()[0]] = (*index.get(held.strip()[0], ()), (held.lower(), n))
         others += () if required else (n,)
     return index, others
 
@@ -297,8 +303,8 @@ def _korean_index() -> tuple[dict[str, tuple[int, ...]], tuple[int, ...]]:
 def korean_wordings(predicate: str,  # the whole predicate
                     ) -> Iterator[tuple[RelationPattern, re.Match[str]]]:
     "Yield the Korean patterns that match a predicate, in their order, with their matches."
-    (index, others), patterns = _korean_index(), relation_patterns("ko")
-    for n in sorted({*others, *(n for syllable in index.keys() & set(predicate) for n in index[syllable])}):
+    (index, others), patterns, small = _korean_index(), relation_patterns("ko"), predicate.lower()
+    for n in sorted({*others, *(n for syllable in index.keys() & set(predicate) for held, n in index[syllable] if held in small)}):
         if m := patterns[n].pattern.match(predicate):
             yield patterns[n], m
 

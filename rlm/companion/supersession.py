@@ -51,7 +51,8 @@ def ends(new: Fact,                         # a newer fact
          ) -> bool:
     "Return whether a newer fact ends an older one."
     affirmed, was_affirmed = new.affirmed, old.affirmed
-    if (affirmed and was_affirmed and not instead_of and not (new.single and old.single)) or not (affirmed or was_affirmed):
+    alike = not (new.single and old.single) or new.value_key == old.value_key
+    if (affirmed and was_affirmed and not instead_of and alike) or not (affirmed or was_affirmed):
         return False
     gone = new.ended and new.relation_key == POSSESSION  # *sold the camera stand*: not the camera
     same = new.value_key == old.value_key if gone else same_value(

@@ -8,9 +8,17 @@ from pathlib import Path
 import pytest
 
 from rlm import Memory
-from rlm.companion import english
+from rlm.companion import english, fact_extraction
 from rlm.companion.english import Phrases, Words, grammar
-from rlm.companion.statement import RelationPattern, alternatives, english_wording, korean_wordings, relation_patterns
+from rlm.companion.fact_extraction import correction
+from rlm.companion.statement import (
+    RelationPattern,
+    alternatives,
+    english_wording,
+    korean_wordings,
+    language_data,
+    relation_patterns,
+)
 from rlm.companion.supersession import ends
 from rlm.core.text import split_sentences
 from rlm.store.facts import Fact
@@ -74,10 +82,34 @@ def test_the_index_of_syllables_finds_every_korean_wording(sentences: list[str])
 
 @pytest.mark.parametrize(("pattern", "required"), [
     (r"a(?:b|c)?d", {"a"}), (r"(?:x|y)z?", {"x", "y"}), (r"(?P<v>.+?)(?:을|를)? ?(?:키워|길러)", {"키워", "길러"}), (r"\d+|살", set()),
-    (r"(?!no)go+", {"g"})])
+    (r"(?!no)go+", {"g"}), (r"(?P<v>.+)(?:으로|로)? ?(?:이사(?! ?(?:가(?!셨|서)|간))|전입)", {"이사", "전입"})])
 def test_a_pattern_tells_what_its_matches_hold(pattern: str, required: set[str]) -> None:
     assert RelationPattern("r", False, "says", re.compile(pattern)).required == required
     assert alternatives(f"{pattern}|(?:one|two)")[-1] == "(?:one|two)"
+
+
+def test_no_correction_of_a_bare_value_is_skipped(sentences: list[str]) -> None:
+    listed = [f"{opening}{bare}" for opening in ("", "No, ", "Actually, wait, ", "oh ", "아니, ") for bare in (
+        "I meant Subin.", "it should be Subin", "Wait no, it's 39", "The clinic rang, it's Friday now.", "make it Tuesday", "6th floor",
+        "It's spelled Kathryn", "Jon with an h", "병원에서 전화 왔는데 금요일로 바뀌었대", "금요일로 해줘", "아니 6층이야",
+        "수빈이라고 써요", "Correction: 9:40", "not Tuesday, Wednesday", "화요일 말고 수요일이야", "SHOULD BE FINE", "Tony")]
+    found = 0
+    for sentence in [*sentences, *listed]:
+        said = sentence.strip()
+        patterns = [fact_extraction._BARE, *fact_extraction._CORRECTIONS, *(pattern for *_, pattern in fact_extraction._BARE_WORDS)]
+        tried = any(pattern.match(said) for pattern in patterns)
+        assert (correction(sentence) is not None) == tried, sentence
+        found += tried
+    assert found > 40
+
+
+def test_what_is_not_told_as_true_is_found_at_the_beginning_or_anywhere(sentences: list[str]) -> None:
+    for n, language in enumerate(("en", "ko")):
+        whole = re.compile("|".join(language_data(language)["untrue"]), re.I)
+        first, anywhere = fact_extraction._UNTRUE[n]
+        assert first.pattern.count("^") >= 4 and "^" not in anywhere.pattern
+        for sentence in sentences:
+            assert bool(first.match(sentence) or anywhere.search(sentence)) == bool(whole.search(sentence)), sentence
 
 
 def test_no_english_word_list_is_skipped_where_it_has_a_word(sentences: list[str]) -> None:
