@@ -178,7 +178,7 @@ KILLED = """
 import os, sys
 from datetime import UTC, datetime
 from rlm.store import SQLiteDatabase, SQLStorage
-from rlm.store.sqlite import erasure
+from rlm.store import erasure
 path, id, step = sys.argv[1:]
 def die(*args, **kwargs): os._exit(9)
 real = erasure.scrub

@@ -34,12 +34,11 @@ from rlm.core.errors import (
 from rlm.core.files import hidden_password, server_path, server_url
 from rlm.core.settings import load_settings
 from rlm.service.cli import main
-from rlm.store import Event, Filters, SQLStorage, Weights
+from rlm.store import Event, Filters, SQLStorage, Weights, slots
 from rlm.store.postgres import database, schema
 from rlm.store.postgres.dialect import translated
 from rlm.store.postgres.schema import POSTGRES_MIGRATIONS, grants, is_exposed
 from rlm.store.records import new_record
-from rlm.store.sqlite import slots
 from rlm.store.storage import open_database
 from rlm.store.threads import make_thread_tables
 from rlm.store.transfer import store_copy

@@ -9,7 +9,7 @@ import pytest
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, StoreError
-from rlm.store.sqlite import erasure
+from rlm.store import erasure
 
 TALK = [("user", "나는 갑각류 알레르기가 있어."), ("assistant", "Noted."), ("user", "What can I cook?"), ("assistant", "Noted."),
         ("user", "고마워"), ("assistant", "You're welcome.")]

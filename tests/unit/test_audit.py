@@ -11,7 +11,7 @@ from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound
 from rlm.service.cli import main
 from rlm.service.memory_audit import audited_moment
-from rlm.store.sqlite import recall_log
+from rlm.store import recall_log
 
 pytestmark = pytest.mark.usefixtures("bare")
 

@@ -27,8 +27,8 @@ from rlm.search.lexical.lexical_index import (
     merge_recent,
     score_thresholds,
 )
+from rlm.store import fulltext
 from rlm.store.records import new_record
-from rlm.store.sqlite import fulltext
 from rlm.store.sqlite.database import SQLiteDatabase
 from rlm.store.storage import SQLStorage
 

@@ -17,7 +17,7 @@ from rlm.recall.anchors import AnchorManager
 from rlm.recall.snapshots import import_anchors, import_graph
 from rlm.service import design_calls
 from rlm.service.results import memory_dict
-from rlm.store.sqlite import slots
+from rlm.store import slots
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ from rlm.core.clock import ManualClock
 from rlm.core.errors import NotFound, StoreBusy, StoreError
 from rlm.search.embedding.base import Kind
 from rlm.service.nights import sleep_if_due
+from rlm.store import erasure
 from rlm.store.embedding_model import Vectors
 from rlm.store.records import Event, new_record
-from rlm.store.sqlite import erasure
 
 DATA = Path(__file__).parents[1] / "data"
 PAIRS = [json.loads(line) for line in (DATA / "companion_merges.jsonl").read_text(encoding="utf-8").splitlines()]
