@@ -34,3 +34,20 @@ def test_the_answer_stands_above_the_near_miss(embedder: str) -> None:
         right[pair["language"]] += bool(hits) and hits[0].text == pair["answer"]["text"]
     reached = {language: round(right[language] / n, 3) for language, n in asked.items()}
     assert all(reached[language] >= floor for language, floor in FLOORS[embedder].items()), reached
+
+
+def test_near_misses_are_asked_with_and_without_their_answers() -> None:
+    lines = (Path(__file__).parents[1] / "data" / "near_misses.jsonl").read_text(encoding="utf-8").splitlines()
+    lives = {life["life"]: life for life in map(json.loads, lines)}
+    whole = {name: life for name, life in lives.items() if not name.endswith("-without")}
+    assert len(whole) == 237 and sum(len(life["questions"]) for life in whole.values()) == 2826
+    for life in whole.values():
+        ids = {item["id"] for item in life["items"]}
+        assert all(q["gold"] and q["not"] and {*q["gold"], *q["not"]} <= ids and not {*q["gold"]} & {*q["not"]} for q in life["questions"])
+    for name, life in whole.items():
+        if life["split"] == "dev":
+            texts, asked = ({item["text"] for item in life["items"]}, [q["question"] for q in life["questions"]])
+            without = lives[f"{name}-without"]
+            assert [q["question"] for q in without["questions"]] == asked and not any(q["gold"] for q in without["questions"])
+            answers = {i["text"] for i in life["items"] if any(i["id"] in q["gold"] for q in life["questions"])}
+            assert {item["text"] for item in without["items"]} <= texts - answers
