@@ -276,12 +276,14 @@ class Scorer:
         held = self.lexical.holding([t for name in features.names for t in tokens(name)])
         return np.asarray((self.metadata["speaker"][docs] < 0) & np.isin(docs, held))
 
-    def _amounts(self, features: QueryFeatures, some: Candidates) -> dict[str, Values]:
-        "Return the amounts of the parts; a learned ranker gets all of them."
-        c, known = self.metadata, {"words": some.words, "meaning": some.meaning, **language_part(self.metadata, features, some)}
-        if c.session_memories:
-            evidence = self.linear_weights.evidence
-            known["session"] = session_share(c["session"][some.docs], base_score(some.words, some.meaning), evidence)
+    def _amounts(self, features: QueryFeatures, some: Candidates, kept: slice | NDArray[np.int64] = slice(None)) -> dict[str, Values]:
+        "Return the amounts of the parts of the candidates at some positions; a learned ranker gets all of them."
+        c, share = self.metadata, dict[str, Values]()
+        if c.session_memories:  # each is compared with all of its session
+            worth = base_score(some.words, some.meaning)
+            share["session"] = session_share(c["session"][some.docs], worth, self.linear_weights.evidence)[kept]
+        some = some.subset(kept)
+        known = {"words": some.words, "meaning": some.meaning, **language_part(c, features, some), **share}
         naming = self._naming(features, some.docs)
         known = scale_by_evidence(known | metadata_parts(c, features, some, naming), self.linear_weights, self.spoken_share(features))
         return known if isinstance(self.ranker, ScoreWeights) else with_all_parts(known, len(some.words))
@@ -302,10 +304,9 @@ class Scorer:
         "Score candidates again with full vectors. The others can't be among the best, but a learned ranker compares with all."
         meaning = some.meaning.copy()
         meaning[close] = refine(self.metadata["seq"][some.docs[close]])
-        kept = close if isinstance(self.ranker, ScoreWeights) else np.arange(len(meaning))
+        kept = close if isinstance(self.ranker, ScoreWeights) else slice(None)
         better = replace(some, meaning=meaning, precision=EXACT)
-        known = {**amounts, **self._amounts(features, better)}
-        return better.subset(kept), {n: values[kept] for n, values in known.items()}
+        return better.subset(kept), {n: values[kept] for n, values in amounts.items()} | self._amounts(features, better, kept)
 
     def _slope(self, features: QueryFeatures) -> float:
         "Return the largest change of a score over the change of what meaning adds: where evidence is little, some parts follow it."

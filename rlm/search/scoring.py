@@ -191,7 +191,7 @@ class Candidates:
         return np.asarray((self.words > 0) | (self.meaning > 0))
 
     def subset(self,
-               kept: NDArray[np.int64],  # positions
+               kept: NDArray[np.int64] | slice,  # positions
                ) -> "Candidates":
         "Return the candidates at some positions."
         return Candidates(self.docs[kept], self.words[kept], self.meaning[kept], self.precision)

@@ -26,7 +26,7 @@ from rlm.core.text import (
     valid_text,
 )
 from rlm.core.text.normal_form import JOINER, MARKS, normal_form
-from rlm.core.text.tokenizer import hangul_tokens, latin_words, noun_reading, split_ending
+from rlm.core.text.tokenizer import hangul_tokens, latin_words, noun_reading, split_ending, split_words
 
 settings.register_profile("unhurried", deadline=None)  # a busy machine is no failure
 settings.load_profile("unhurried")
@@ -280,3 +280,9 @@ def test_function_words_stay_where_nothing_else_is_said() -> None:
     ("ภาษา\u200bไทย", tokens("ภาษาไทย")), ("\u200bhello\u200b", ["hello"]), ("room ٤٢ of १२ ４", ["room", "42", "12", "4"])])
 def test_a_text_is_found_by_what_it_looks_like(text: str, found: list[str]) -> None:
     assert tokens(text) == found
+
+
+@pytest.mark.parametrize("end", ["", ".", "?!", "...", ")", "'", "_", "~^^", "#", "+", "(수", "3", "a", "…"])
+@pytest.mark.parametrize("word", ["이", "에서", "부산으로", "먹었어요", "힣", "가", "(이", "a에", "3에", "태도", "힣가" * 40])
+def test_a_word_of_korean_is_read_alike_the_short_way_and_the_long_one(word: str, end: str) -> None:
+    assert split_words(f"{word}{end}") == split_words(f"{word}{end}\u00ad") == split_words(f"\u00ad{word}{end}")

@@ -264,6 +264,8 @@ def split_words(chunk: str,  # a text without white space
     "Return the words of a chunk in order, by script; function words included, English words not yet stemmed."
     if chunk.isascii():
         return latin_words(chunk)
+    if (bare := chunk.rstrip(string.punctuation)) and min(bare) >= "가" and max(bare) <= "힣":  # as most words of Korean are
+        return hangul_tokens(bare)
     chunk = _INVISIBLE.sub("", chunk).encode("utf-8", "replace").decode()
     if len(parts := [part for part in chunk.split(_SPACE) if part]) > 1:  # found by each, and by what it looks like
         return [word for part in ([] if _BIGRAM.search(chunk) else parts) + ["".join(parts)] for word in split_words(part)]
