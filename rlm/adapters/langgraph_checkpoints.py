@@ -16,6 +16,7 @@ need("langgraph.checkpoint.base", "The checkpointer for LangGraph", "langgraph")
 
 from langgraph.checkpoint.base import WRITES_IDX_MAP, BaseCheckpointSaver, CheckpointTuple, get_checkpoint_id, get_checkpoint_metadata
 
+from rlm.adapters.pages import check_memory
 from rlm.service.memory import Memory, in_thread, run_in_thread
 from rlm.store.protocols import NO_LIMIT, Database
 from rlm.store.sqlite.database import SQLiteDatabase
@@ -56,6 +57,8 @@ class LangGraphCheckpointer(BaseCheckpointSaver):
                  serde: Any = None,             # LangGraph's serializer of states; None: its default
                  ) -> None:
         super().__init__(serde=serde)
+        if not isinstance(place, str | Path):
+            check_memory(place)
         self.namespace = place.ctx.namespace if isinstance(place, Memory) else None
         if isinstance(place, Memory):
             make_thread_tables(place.backend.db)

@@ -48,7 +48,8 @@ class Observation:
     def __str__(self) -> str:
         stored = f"saved as {self.memory.id}" if self.memory else f"refused: {self.refused}" if self.refused else "nothing saved"
         waits = f"; {len(self.proposed)} would be deleted: rlm review proposals" if self.proposed else ""
-        return f"{self.decision}; {stored}{waits}"
+        cut = f", without the {', '.join(self.memory.redacted)}" if self.memory and self.memory.redacted else ""
+        return f"{self.decision}; {stored}{cut}{waits}"
 
 # %% ../../nbs/86_conversation/06_companion.ipynb #179add71
 class Companion:

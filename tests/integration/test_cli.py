@@ -79,6 +79,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     "A home with a store, and the files that the examples name."
     home = tmp_path_factory.mktemp("home")
     clock = ManualClock("2026-04-01T09:00:00Z")
+    (home / STORE).parent.mkdir()
     with Memory(home / STORE, clock=clock) as memory:
         memory.write("민아는 커피보다 녹차를 좋아한다. Green tea, not coffee.", id="tea", tags=["음료"], speaker="민아")
         memory.write("I am allergic to peanuts.", id="peanuts", tags=["health"], category="fact")

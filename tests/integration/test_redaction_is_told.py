@@ -34,6 +34,8 @@ def test_python_tells_it_by_the_memory_that_it_returns() -> None:
         assert memory.write("Bees.", extra={"password": SECRET}).redacted == ("password",)
         assert [r.redacted for r in memory.add_conversation([("Mina", TEXT), ("Mina", "I keep bees.")])] == [("password",), ()]
         assert memory.update(kept.id, text="The boat is blue.").redacted == () == memory.write("A [redacted: token] is shown.").redacted
+        said = str(memory.companion.observe(f"Remember that I live in Busan. The password of my bank is {SECRET}"))
+        assert said.endswith(", without the password") and SECRET not in said
     with Memory(":memory:", embedder="none", secrets="allow") as memory:
         assert memory.write(TEXT).redacted == ()
 
