@@ -10,9 +10,9 @@ from pathlib import Path
 
 import click
 
-from . import companion as companions, doors as served, durability as durable, federation as federated
-from . import graph as graphs, korean as koreans, local as attended, mixed as lived, ontology as ontologies, postgres as postgresql
-from . import recall as recalled, rules as ruled, speed as speeds
+from . import companion as companions, durability as durable, federation as federated
+from . import graph as graphs, interfaces as served, korean as koreans, local as attended, mixed as lived, ontology as ontologies
+from . import postgres as postgresql, recall as recalled, rules as ruled, speed as speeds
 from . import supersession as superseding
 from .public_sets import Conversation, RecallQuestion
 from .report import Report, ready, write_report
@@ -39,7 +39,7 @@ out_option = click.option("--out", type=click.Path(path_type=Path, dir_okay=Fals
                           help="Write the report to this JSON file; print no table.")
 bench_options = options(
     click.option("--quick", is_flag=True, help="Small sizes: a look, not a result."),
-    click.option("--seed", type=int, default=0, show_default=True, help="Of everything random."),
+    click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything random."),
     out_option,
     json_option)
 
@@ -49,10 +49,12 @@ def deliver(report: Report,     # results of a benchmark
             as_json: bool,      # print JSON
             strict: bool,       # exit with 1 when a target was missed
             ) -> None:
-    "Print or write a report, and name what missed its target."
+    "Print or write a report, and name the baselines that do not run here and the rows that missed their target."
     if out:
         write_report(report, out)
     click.echo(report.json() if as_json else f"Written to {out}." if out else repr(report))
+    for name, why in report.parameters.get("skipped", {}).items():
+        click.echo(f"skipped: {name}: {why}", err=True)
     for row in report.missed:
         click.echo(f"missed: {row.name}: {row.value:g} (target {row.target:g}) {row.unit}".rstrip(), err=True)
     if report.missed and strict:
@@ -73,7 +75,7 @@ def durability(quick: bool, seed: int, out: Path | None, as_json: bool) -> None:
 @click.option("--realmem", type=click.Path(path_type=Path, exists=True, file_okay=False),
               help="RealMem: a folder of NAME_dialogues_256k.json.")
 @click.option("--embedder", default="auto", show_default=True, help="The model; none: words alone.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the intervals.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the intervals.")
 @out_option
 @json_option
 def recall(locomo: Path | None, beam: Path | None, realmem: Path | None, embedder: str, seed: int, out: Path | None, as_json: bool) -> None:
@@ -118,10 +120,10 @@ def learning(quick: bool, seed: int, out: Path | None, as_json: bool, tests: tup
 
 
 @bench.command(epilog=example("rlm bench korean --pairs pairs.jsonl --embedder none --out korean.json"))
-@click.option("--pairs", type=click.Path(path_type=Path, dir_okay=False), required=True,
-              help="The pairs; in the repository: tests/data/korean_pairs.jsonl.")
+@click.option("--pairs", type=click.Path(path_type=Path, dir_okay=False), default=Path("tests/data/korean_pairs.jsonl"), show_default=True,
+              help="File of the pairs; the default is found in a checkout.")
 @click.option("--embedder", default="e5", show_default=True, help="The model; none: words only.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of orders, lots and intervals.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the orders, the draws and the intervals.")
 @out_option
 @json_option
 def korean(pairs: Path, embedder: str, seed: int, out: Path | None, as_json: bool) -> None:
@@ -130,19 +132,20 @@ def korean(pairs: Path, embedder: str, seed: int, out: Path | None, as_json: boo
 
 
 @bench.command(epilog=example("rlm bench mixed --lives lives.jsonl --quick --embedder none --out mixed.json"))
-@click.option("--lives", type=click.Path(path_type=Path, dir_okay=False), required=True,
-              help="The lives; in the repository: tests/data/lives.jsonl.")
-@click.option("--split", type=click.Choice(["dev", "held", "all"]), default="dev", show_default=True, help="Which of them.")
+@click.option("--lives", type=click.Path(path_type=Path, dir_okay=False), default=Path("tests/data/lives.jsonl"), show_default=True,
+              help="File of the lives; the default is found in a checkout.")
+@click.option("--split", type=click.Choice(["dev", "held", "all"]), default="dev", show_default=True,
+              help="The development lives, those held out, or all.")
 @click.option("--embedder", default="e5", show_default=True, help="The model; none: words only.")
 @bench_options
 def mixed(lives: Path, split: str, embedder: str, quick: bool, seed: int, out: Path | None, as_json: bool) -> None:
-    "Measure how often the memory that answers comes first, in stores as people have them. About two minutes."
+    "Measure how often the memory that answers comes first in the stores of forty invented people. About two minutes."
     deliver(lived.run(lives, embedder, split, seed, quick), out, as_json, strict=False)
 
 
 @bench.command(epilog=example("rlm bench soak --minutes 0.05 --out soak.json"))
 @click.option("--minutes", type=click.FloatRange(min=0.01), default=30, show_default=True, help="How long it lasts.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of texts and calls.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the texts and the calls.")
 @out_option
 @json_option
 def soak(minutes: float, seed: int, out: Path | None, as_json: bool) -> None:
@@ -151,8 +154,8 @@ def soak(minutes: float, seed: int, out: Path | None, as_json: bool) -> None:
 
 
 @bench.command(epilog=example("rlm bench postgres --lives lives.jsonl --embedder none --quick --out postgres.json"))
-@click.option("--lives", type=click.Path(path_type=Path, dir_okay=False), required=True,
-              help="The lives; in the repository: tests/data/lives.jsonl.")
+@click.option("--lives", type=click.Path(path_type=Path, dir_okay=False), default=Path("tests/data/lives.jsonl"), show_default=True,
+              help="File of the lives; the default is found in a checkout.")
 @click.option("--server", help="Address of a server whose role may make databases; without it one of its own is started.")
 @click.option("--locomo", type=click.Path(path_type=Path, exists=True), help="LoCoMo, about which both are asked, too.")
 @click.option("--beam", type=click.Path(path_type=Path, exists=True), help="BEAM: a folder of chats.")
@@ -175,9 +178,10 @@ def choices(quick: bool, seed: int, out: Path | None, as_json: bool) -> None:
 
 
 @bench.command(epilog=example("rlm bench companion --data data --quick --embedder none --out companion.json"))
-@click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True,
-              help="The folder of the labelled sets; in the repository: tests/data.")
-@click.option("--split", type=click.Choice(["dev", "held"]), default="dev", show_default=True, help="Which half of them.")
+@click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), default=Path("tests/data"), show_default=True,
+              help="Folder of the labelled sets; the default is found in a checkout.")
+@click.option("--split", type=click.Choice(["dev", "held"]), default="dev", show_default=True,
+              help="The development half or the half held out.")
 @click.option("--embedder", default="e5", show_default=True, help="The model; none: words only.")
 @bench_options
 def companion(data: Path, split: companions.Split, embedder: str, quick: bool, seed: int, out: Path | None, as_json: bool) -> None:
@@ -186,8 +190,8 @@ def companion(data: Path, split: companions.Split, embedder: str, quick: bool, s
 
 
 @bench.command(epilog=example("rlm bench supersession --data data --quick --embedder none --out supersession.json"))
-@click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True,
-              help="The folder of supersession_pairs.jsonl; in the repository: tests/data.")
+@click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), default=Path("tests/data"), show_default=True,
+              help="Folder of supersession_pairs.jsonl; the default is found in a checkout.")
 @click.option("--split", type=click.Choice(["dev", "held"]), default="dev", show_default=True, help="Which domains of life.")
 @click.option("--embedder", default="e5", show_default=True, help="The model; none: patterns alone.")
 @click.option("--quick", is_flag=True, help="Some of the pairs, in stores of two memories.")
@@ -215,11 +219,13 @@ def serve(quick: bool, seed: int, out: Path | None, as_json: bool, clients: int)
 
 
 @bench.command(epilog=example("rlm bench tools --situations situations.jsonl --out tools.json"))
-@click.option("--situations", type=click.Path(path_type=Path, dir_okay=False), required=True,
-              help="The situations; in the repository: tests/data/tool_situations.jsonl.")
-@click.option("--split", type=click.Choice(["dev", "held"]), default="dev", show_default=True, help="Which half of them.")
+@click.option("--situations", type=click.Path(path_type=Path, dir_okay=False),
+              default=Path("tests/data/tool_situations.jsonl"), show_default=True,
+              help="File of the situations; the default is found in a checkout.")
+@click.option("--split", type=click.Choice(["dev", "held"]), default="dev", show_default=True,
+              help="The development half or the half held out.")
 @click.option("--model", help="A language model, like openai:NAME or anthropic:NAME; without one, a search by words alone.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the intervals.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the intervals.")
 @out_option
 @json_option
 def tools(situations: Path, split: served.Split, model: str | None, seed: int, out: Path | None, as_json: bool) -> None:
@@ -248,7 +254,7 @@ def long_context(quick: bool, seed: int, out: Path | None, as_json: bool, model:
 @click.option("--ontology", "ontologies", multiple=True, help="A bundled ontology, again and again; without any, all of them.")
 @click.option("--people", type=click.Path(path_type=Path, exists=True, dir_okay=False), multiple=True,
               help="Questions that people worded about the bundled ontologies, JSON lines.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of everything random.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything random.")
 @out_option
 @json_option
 def model(name: str, log: Path, count: int, arms: tuple[str, ...], ontologies: tuple[str, ...], people: tuple[Path, ...],
@@ -260,10 +266,11 @@ def model(name: str, log: Path, count: int, arms: tuple[str, ...], ontologies: t
 
 
 @bench.command(epilog=example("rlm bench federation --data data --quick --out federation.json"))
-@click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True,
-              help="The folder of the labelled sets; in the repository: tests/data.")
+@click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), default=Path("tests/data"), show_default=True,
+              help="Folder of the labelled sets; the default is found in a checkout.")
 @click.option("--quick", is_flag=True, help="Few people: a look, not a result.")
-@click.option("--seed", type=int, default=10, show_default=True, help="Of the first of three runs; numbers were chosen on others.")
+@click.option("--seed", type=int, default=10, show_default=True,
+              help="Seed of the first of three runs; the parameters were chosen with other seeds.")
 @out_option
 @json_option
 def federation(data: Path, quick: bool, seed: int, out: Path | None, as_json: bool) -> None:
@@ -289,7 +296,7 @@ def _spoken_life(life: lived.Life,  # single memories, notes and conversations
 @click.option("--beam", type=click.Path(path_type=Path, exists=True, file_okay=False), help="BEAM: a folder of chat-*.json.")
 @click.option("--lives", type=click.Path(path_type=Path, dir_okay=False), help="Lives; in the repository: tests/data/lives.jsonl.")
 @click.option("--embedder", default="e5", show_default=True, help="The model for the conversations.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of everything random.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything random.")
 @out_option
 @json_option
 def local(sizes: str, locomo: Path | None, realmem: Path | None, beam: Path | None, lives: Path | None, embedder: str, seed: int,
@@ -302,7 +309,7 @@ def local(sizes: str, locomo: Path | None, realmem: Path | None, beam: Path | No
 
 @bench.command(epilog=example("rlm bench speed --sizes 200 --out speed.json"))
 @click.option("--sizes", default=",".join(map(str, speeds.SIZES)), show_default=True, help="Memories, with commas.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of everything random.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything random.")
 @out_option
 @json_option
 def speed(sizes: str, seed: int, out: Path | None, as_json: bool) -> None:
@@ -316,7 +323,7 @@ def speed(sizes: str, seed: int, out: Path | None, as_json: bool) -> None:
 @click.option("--locomo", type=click.Path(path_type=Path, exists=True), help="LoCoMo: locomo10.json, its zip, or conv-*.json in a folder.")
 @click.option("--realmem", type=click.Path(path_type=Path, exists=True), help="RealMem: NAME.json in a folder; with --locomo.")
 @click.option("--embedder", default="auto", show_default=True, help="The model for LoCoMo; none: without its questions.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of everything random.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything random.")
 @click.option("--note", default="", help="About the circumstances, such as what else the machine did.")
 @out_option
 @json_option

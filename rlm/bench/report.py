@@ -216,11 +216,11 @@ def table(report: Report,  # a report
 
 def _caption(report: Report,  # a report
              ) -> str:
-    "One line: what ran where."
-    m = report.machine
+    "One line: what ran where, and what min and max are."
+    m, spread = report.machine, report.parameters.get("min and max", "")
     return (f"{report.name}, rlm {report.version}, {report.date}, n = {report.n:,}, seed {report.seed}; "
             f"{m.get('cpu')}, {m.get('cores')} cores, {m.get('ram_gib')} GiB, Python {m.get('python')}, "
-            f"SQLite {m.get('sqlite')}, {m.get('file_system')}")
+            f"SQLite {m.get('sqlite')}, {m.get('file_system')}" + (f"; min and max: {spread}" if spread else ""))
 
 
 _ALIGN = ("left", "left", *["right"] * 7, "left")

@@ -4,13 +4,14 @@
 
 # %% auto #0
 __all__ = ['ANCHOR_MODES', 'FILES', 'KNOWN', 'SECTIONS', 'cosines', 'reaches', 'setting', 'Settings', 'find_file',
-           'load_settings', 'cache_folder']
+           'load_settings', 'cache_folder', 'settings_file']
 
 # %% ../../nbs/10_core/11_settings.ipynb #aea1f114
 import difflib
 import json
 import os
 import re
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -181,31 +182,37 @@ class Settings:
     "Every setting with its value. Make one with `load_settings`."
 
     db_path: Path = setting(  # noqa: RUF009  (the call makes a `field`, as it should)
-        Path("~/.rlm/memory.db"), "The store: a file, made when first needed.", _path, also="AIMEMORY_DB_PATH")
-    namespace: str = setting("default", "The partition to work in. Nothing crosses from one to another.", _name)
+        Path("~/.rlm/memory.db"), "The store: a file, made when it is first needed in a folder that is there, or postgresql://…", _path,
+        also="AIMEMORY_DB_PATH")
+    namespace: str = setting("default", "The partition of the store to work in. Nothing crosses from one to another.", _name)
     synchronous: str = setting(
         "normal", "'normal': a stored write survives a crash of the program; 'full': a power cut too, after a wait for "
         "the disk.", _one_of("normal", "full"))
-    busy_timeout_s: float = setting(30.0, "How long a write waits while another process writes, in seconds.", _real(0, 3600))
+    busy_timeout_s: float = setting(30.0, "Seconds that a write waits while another process writes; then it fails.", _real(0, 3600))
     max_text_chars: int = setting(1_000_000, "The longest text of one memory, in characters.", _whole(1, 100_000_000))
-    search_k: int = setting(10, "How many memories a search returns when not told.", _whole(1, 10_000))
+    search_k: int = setting(10, "Memories that a search returns where no k is given.", _whole(1, 10_000))
     anchor_mode: str = setting(
-        "normal", "How far a search with a slot looks: 'normal' by use, 'economy', 'reactive', 'work', 'conversation', 'research', or a "
-        "name of anchor_profiles.", lambda v: _word(v).lower())
+        "normal", "How many links from its anchor a search with a slot goes: 'normal' adapts to use; 'economy', 'reactive', 'work', "
+        "'conversation', 'research' or a name of anchor_profiles are fixed.", lambda v: _word(v).lower())
     anchor_profiles: str = setting(
-        "", "More of these: name → links (hops), links for what is new (new), and memories that a hop goes on with (beam).", _reaches)
+        "", "Profiles of your own for anchor_mode, such as {thesis: {hops: 3, new: 3, beam: 64}}: links to go, links for new memories, and "
+        "memories kept at each link.", _reaches)
     anchor_gates: str = setting(
-        "", "From which cosine a memory is near to a question, such as e5=.3,m2v:NAME=.4; others: by their calibration.", _cosines)
+        "", "Least cosine at which a memory counts as near to a question, by model: e5=.3,m2v:NAME=.4. Other models use their calibration.",
+        _cosines)
     anchor_boost: float = setting(
-        0.0, "What a search with a slot adds to the score of a memory linked with the anchor as strongly as can be.", _real(0, 10))
+        0.0, "Most that a search with a slot adds to a score: to that of a memory linked to the anchor with weight 1.", _real(0, 10))
     checkpoints: str = setting(
-        "off", "How far `recall` uses local search: 'off', 'create' checkpoints only, 'parallel' beside a search of everything, 'full'.",
+        "off", "Local search in `recall`: 'off'; 'create': only note checkpoints; 'parallel': search near them and everything; "
+        "'full': search everything "
+        "only if what is near them is not enough.",
         _one_of("off", "create", "parallel", "full"))
-    checkpoints_per_slot: int = setting(5, "Memories that a subject in mind leads to.", _whole(1, 100))
-    checkpoint_radius: int = setting(15, "Memories written before and after a checkpoint that are near it.", _whole(0, 1000))
+    checkpoints_per_slot: int = setting(5, "Checkpoints that each subject in working memory keeps.", _whole(1, 100))
+    checkpoint_radius: int = setting(15, "Memories written before and after a checkpoint that count as near it.", _whole(0, 1000))
     checkpoint_relevance: float = setting(
-        1.5, "Standard deviations that a question must be nearer to a subject in mind than to memories at large.", _real(0, 100))
-    local_limit: int = setting(100, "Memories that a local search ranks, the nearest ones.", _whole(1, 10_000))
+        1.5, "Standard deviations by which a question must be nearer to a subject in working memory than to memories at large.",
+        _real(0, 100))
+    local_limit: int = setting(100, "Memories nearest to a checkpoint that a local search ranks.", _whole(1, 10_000))
     secrets: str = setting(
         "redact", "Passwords, keys and card numbers in a memory's text: 'redact' them, 'refuse' the memory, or 'allow' them.",
         _one_of("redact", "refuse", "allow"))
@@ -217,92 +224,100 @@ class Settings:
         lambda v: _word({"1": "on", "true": "on", "0": "off", "false": "off"}.get(str(v).lower(), v), ("on", "off")),
         also="AIMEMORY_GRAPH_RAG")
     recall_log: int = setting(
-        10_000, "How many recalls each namespace keeps, the newest: what was served to whom. 0: none is recorded.", _whole(0, 10_000_000))
+        10_000, "Newest entries that the log of recalls (what was served to whom) keeps of each namespace. 0: no log.", _whole(0,
+        10_000_000))
     language: str = setting(
-        "both", "Languages in whose patterns turns are read: 'en', 'ko', or 'both'.", _one_of("both", "en", "ko"), also="AIMEMORY_LANGUAGE")
-    policy_save: float = setting(0.7, "Importance from which a turn is saved, whatever was learned.", _real(0, 10))
-    policy_skip: float = setting(0.1, "Importance up to which a turn is not saved, whatever was learned.", _real(0, 10))
+        "both", "Language of the patterns that read turns: 'en', 'ko', or 'both'.", _one_of("both", "en", "ko"), also="AIMEMORY_LANGUAGE")
+    policy_save: float = setting(0.7, "Importance, from 0 to 1, from which a turn is saved, whatever was learned.", _real(0, 10))
+    policy_skip: float = setting(
+        0.1, "Importance up to which a turn is not saved. Between the two, what was learned decides.", _real(0, 10))
     enhanced_policy: str = setting(
-        "off", "Whether a deeper network decides about middling turns, by their vectors too: 'on' or 'off'. It needs a model that embeds.",
+        "off", "Whether a neural network that also reads vectors decides between policy_skip and policy_save: 'on' or 'off'. It "
+        "needs an embedder.",
         lambda v: _word({"1": "on", "0": "off", "True": "on", "False": "off"}.get(str(v), v), ("on", "off")),
         also="AIMEMORY_ENHANCED_POLICY")
     policy_epsilon: float = setting(
-        0.1, "Share of middling turns that are decided the other way, to learn from, when a caller lets it.", _real(0, 1))
-    reward_continued: float = setting(0.3, "Reward when a conversation goes on after a memory was used.", _real(-1, 1))
+        0.1, "Share of turns between policy_skip and policy_save that are decided the other way, to learn from, if the caller allows it.",
+        _real(0, 1))
+    reward_continued: float = setting(0.3, "Reward, from -1 to 1, when a conversation goes on after a memory was used.", _real(-1, 1))
     reward_extended: float = setting(0.2, "Reward when the person takes up what was remembered.", _real(-1, 1))
     reward_indifferent: float = setting(-0.1, "Reward for a short reply that takes up nothing.", _real(-1, 1))
     log_level: str = setting(
-        "warning", "What the package's loggers tell: 'debug', 'info', 'warning' or 'error'; 'critical': nearly nothing.",
+        "warning", "Least level that the package logs: 'debug', 'info', 'warning', 'error' or 'critical'.",
         _one_of("debug", "info", "warning", "error", "critical"), also="AIMEMORY_LOG_LEVEL")
     sleep: str = setting(
-        "tidy", "What a server does to memories each night: 'off'; 'tidy': merge those that say the same; 'forget': also put away what "
-        "is not used.", _one_of("off", "tidy", "forget"))
-    sleep_limit: int = setting(500, "Memories that one night may change; the rest is left to the next.", _whole(0, 1_000_000))
-    forget_decay: float = setting(0.05, "Share of a memory that is lost in a day without use, before its category counts.", _real(0, 10))
-    forget_link: float = setting(0.1, "What each link to another memory adds to what is left of it.", _real(0, 10))
+        "tidy", "What `rlm serve` and `rlm mcp` do each night: 'off'; 'tidy': merge memories that say the same; 'forget': also "
+        "archive what is not "
+        "used.", _one_of("off", "tidy", "forget"))
+    sleep_limit: int = setting(500, "Memories that one night changes at most; the next night goes on.", _whole(0, 1_000_000))
+    forget_decay: float = setting(0.05, "Decay of a memory's retention a day without use, before the factor of its category.", _real(0, 10))
+    forget_link: float = setting(0.1, "Retention that each link to another memory adds.", _real(0, 10))
     forget_compress: float = setting(
-        0.3, "What is left of a memory when a prompt tells only its facts or its shortest sentence.", _real(0, 10))
-    forget_archive: float = setting(0.1, "What is left of a memory when it is archived, and not found any longer.", _real(0, 10))
+        0.3, "Retention below which a prompt gets only a memory's facts or its shortest sentence.", _real(0, 10))
+    forget_archive: float = setting(0.1, "Retention below which sleep archives a memory, which is then not found any longer.", _real(0, 10))
     forget_days: float = setting(30.0, "Days after which a memory that sleep has archived is deleted for good.", _days)
     model: str = setting(
-        "habit", "Who writes the agent's code: 'habit' (no language model), 'openai:NAME', 'anthropic:NAME', 'scripted:FILE'.", _word)
+        "habit", "Model that writes the agent's code: 'habit' (no language model), 'openai:NAME', 'anthropic:NAME' or "
+        "'scripted:FILE'.", _word)
     openai_url: str = setting(
-        "https://api.openai.com/v1", "Where 'openai:' models of the agent are served; any server with OpenAI's protocol.", _url,
+        "https://api.openai.com/v1", "Address of the agent's 'openai:' models: any server with OpenAI's protocol.", _url,
         also="OPENAI_BASE_URL")
-    openai_key: str = setting("", "The key for that server; never shown.", lambda v: _word(str(v)), also="OPENAI_API_KEY")
-    anthropic_url: str = setting("https://api.anthropic.com/v1", "Where 'anthropic:' models are served.", _url)
-    anthropic_key: str = setting("", "The key for that server; never shown.", lambda v: _word(str(v)), also="ANTHROPIC_API_KEY")
+    openai_key: str = setting("", "Key for openai_url; never shown.", lambda v: _word(str(v)), also="OPENAI_API_KEY")
+    anthropic_url: str = setting("https://api.anthropic.com/v1", "Address of 'anthropic:' models.", _url)
+    anthropic_key: str = setting("", "Key for anthropic_url; never shown.", lambda v: _word(str(v)), also="ANTHROPIC_API_KEY")
     model_prices: str = setting(
-        "unknown", "Dollars for a million tokens that the model reads, and writes, such as 0.15/0.60. Unknown: no limit of cost is taken.",
+        "unknown", "Dollars for a million tokens that the model reads, and that it writes: 0.15/0.60. While unknown, --budget is refused.",
         _word)
-    model_sub: str = setting("same", "Whom the agent's code asks with llm_query, named as model is; 'same': the model itself.", _word)
-    model_judge: str = setting("same", "Who judges a run whose answer nothing else can check; 'same': the model itself.", _word)
-    model_extract: str = setting("same", "Who reads a judged run for strategies; 'same': the model that judges.", _word)
+    model_sub: str = setting("same", "Model that the agent's code asks with llm_query; 'same': the setting model.", _word)
+    model_judge: str = setting("same", "Model that judges a run whose answer nothing else can check; 'same': the setting model.", _word)
+    model_extract: str = setting("same", "Model that reads a judged run for strategies; 'same': the model that judges.", _word)
     model_calls: str = setting(
-        "fenced", "How 'openai:' and 'anthropic:' models give their code: 'fenced' in the text, or by 'native' calls of tools.",
+        "fenced", "How 'openai:' and 'anthropic:' models give their code: 'fenced' in their text, or in 'native' tool calls.",
         _one_of("fenced", "native"))
     mcp_servers: str = setting(
-        "", "Servers of tools (MCP) for an agent that reads: a list of commands, such as 'rlm mcp'. A settings file that is merely "
-        "found in the working folder must be named for it.", _commands)
+        "", "MCP servers whose tools the agent may call: a list of commands, such as 'rlm mcp'. Not read from a settings file in the "
+        "working "
+        "folder, unless --config or RLM_CONFIG names it.", _commands)
     model_options: str = setting(
         "{}", "Further parameters of each request to a model, as a JSON object, such as {\"temperature\": 0}.", _json_object)
-    model_timeout_s: float = setting(120.0, "How long one request to a model may take, in seconds.", _real(0.1, 3600))
+    model_timeout_s: float = setting(120.0, "Seconds that one request to a model may take.", _real(0.1, 3600))
     embedder: str = setting(
-        "auto", "What turns text into vectors: 'auto' (e5 if it can run), 'none', 'e5', 'st:NAME', 'm2v:NAME', "
-        "'openai:MODEL'.", _embedder, also="AIMEMORY_EMBEDDING_MODEL")
+        "auto", "Model that turns text into vectors: 'auto' (e5 if it can run), 'none' (words alone), 'e5', 'st:NAME', 'm2v:NAME', "
+        "'openai:NAME'.", _embedder, also="AIMEMORY_EMBEDDING_MODEL")
     embedding: str = setting(
         "auto", "When a memory gets its vector: 'now', before the write returns; 'later', by a thread of the process, and until then it is "
         "found by its words; 'auto': later in a server, else now.", _one_of("auto", "now", "later"))
-    embedding_url: str = setting("https://api.openai.com/v1", "Where 'openai:' models are served; asked only when one is named.", _url)
-    embedding_key: str = setting("", "The key for that server; never shown.", lambda v: _word(str(v)))
+    embedding_url: str = setting("https://api.openai.com/v1", "Address of 'openai:' embedders; asked only when embedder names one.", _url)
+    embedding_key: str = setting("", "Key for embedding_url; never shown.", lambda v: _word(str(v)))
     cache: Path = setting(  # noqa: RUF009
-        Path("~/.cache/rlm"), "Where what can be made again is kept. Not set: in XDG_CACHE_HOME, if that is set.", _path)
-    n_promote: int = setting(5, "Successes from which a rule or strategy is promoted (status ltm).", _whole(1, 1_000_000))
-    k_fail: int = setting(1, "Failures up to which it may be promoted, and stays so.", _whole(0, 1_000_000))
-    k_fail_total: int = setting(3, "Failures up to which it is kept at all; with more it is archived.", _whole(0, 1_000_000))
-    k_fail_realtime: int = setting(5, "Failures from which it is held at once, until a person decides.", _whole(1, 1_000_000))
+        Path("~/.cache/rlm"), "Folder of files that can be made again. Default: below XDG_CACHE_HOME, if that is set.", _path)
+    n_promote: int = setting(5, "Successes after which a rule or strategy is promoted (status ltm).", _whole(1, 1_000_000))
+    k_fail: int = setting(1, "Most failures with which a rule or strategy is promoted or stays promoted.", _whole(0, 1_000_000))
+    k_fail_total: int = setting(3, "Most failures with which a rule or strategy is kept; with more it is archived.", _whole(0, 1_000_000))
+    k_fail_realtime: int = setting(5, "Failures at which a rule or strategy is held at once, until a person decides.", _whole(1, 1_000_000))
     max_fail_rate: float = setting(
-        0.02, "A share of failures that is tolerated however many they are; 0: only the counts matter.", _real(0, 1))
-    ttl_hot: float = setting(30.0, "Days without use after which what was not promoted is archived.", _days)
-    ttl_ltm: float = setting(180.0, "Days without use after which what was promoted is archived.", _days)
-    time_zone: str = setting("UTC", "Where days begin, in blocks, in dates as filters and for daily jobs: a name like Asia/Seoul.", _zone)
-    solver_timeout_s: float = setting(1.0, "How long the solver may think about one question on rules, in seconds.", _real(0.001, 3600))
-    rule_webhook: str = setting("", "Where a rule that is held is told, as JSON; empty: nowhere.", lambda v: v if v == "" else _url(v))
-    serve_host: str = setting("127.0.0.1", "Where `rlm serve` listens: a name or an address. Beyond this machine only with tokens.", _word)
-    serve_port: int = setting(8377, "Its port; 0: any that is free.", _whole(0, 65_535))
+        0.02, "Share of failures that is tolerated whatever their number; 0: only the counts matter.", _real(0, 1))
+    ttl_hot: float = setting(30.0, "Days without use after which a rule or strategy that is not promoted is archived.", _days)
+    ttl_ltm: float = setting(180.0, "Days without use after which a promoted rule or strategy is archived.", _days)
+    time_zone: str = setting("UTC", "Time zone of dates in blocks and filters, and of daily jobs: a name like Asia/Seoul.", _zone)
+    solver_timeout_s: float = setting(1.0, "Seconds that the solver may take for one question about rules.", _real(0.001, 3600))
+    rule_webhook: str = setting(
+        "", "Address that each rule that is held is sent to, as JSON; empty: none.", lambda v: v if v == "" else _url(v))
+    serve_host: str = setting("127.0.0.1", "Name or address on which `rlm serve` listens. Beyond this machine it needs tokens.", _word)
+    serve_port: int = setting(8377, "Port of `rlm serve`; 0: any that is free.", _whole(0, 65_535))
     serve_names: str = setting(
-        "localhost", "Names, with commas, by which a server on loopback may be called beside its addresses; a browser that was "
-        "sent there under another name is refused.", _word)
+        "localhost", "Host names, with commas, under which a server on loopback answers, beside its addresses. A request with "
+        "another Host is refused.", _word)
     token_file: Path = setting(  # noqa: RUF009
-        Path("~/.rlm/tokens"), "Who may call the server, as `rlm tokens add` writes it. Where it is, a token is needed.", _path)
-    serve_max_body: int = setting(8_000_000, "The largest request that is read, in bytes.", _whole(1, 1_000_000_000))
+        Path("~/.rlm/tokens"), "File of the server's tokens, which `rlm tokens add` writes. Where it exists, requests need a token.", _path)
+    serve_max_body: int = setting(8_000_000, "Largest body of a request, in bytes.", _whole(1, 1_000_000_000))
     serve_rate: float = setting(100.0, "Requests a second that one token may make, over ten seconds; 0: any number.", _real(0, 1_000_000))
-    access_log: str = setting("off", "A line for each request: 'off'; '-': to the standard error; or a file that is appended to.", _word)
+    access_log: str = setting("off", "Log with a line for each request: 'off'; '-': the standard error; or a file.", _word)
     metrics_prefix: str = setting(
-        "rlm", "'greeum': the eight figures on anchors and graph also under the names of that project.", _one_of("rlm", "greeum"))
+        "rlm", "'greeum': the eight figures on anchors and links are shown under that prefix, too.", _one_of("rlm", "greeum"))
     traces: str = setting(
-        "off", "Spans of OpenTelemetry: 'off'; 'console': as JSON on the standard error; 'otlp': to the collector that its own "
-        "variables name.", _one_of("off", "console", "otlp"))
+        "off", "OpenTelemetry spans: 'off'; 'console': as JSON on the standard error; 'otlp': to what OTEL_EXPORTER_OTLP_ENDPOINT "
+        "names.", _one_of("off", "console", "otlp"))
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)  # setting → where its value came from
 
     def table(self) -> list[tuple[str, str, str, str]]:
@@ -439,3 +454,20 @@ def cache_folder(settings: Settings,  # all settings; `cache` is asked for
     if above and "cache" not in settings.sources and settings.cache == Settings().cache:
         return read_path(above) / "rlm"
     return read_path(settings.cache)
+
+# %% ../../nbs/10_core/11_settings.ipynb #ed322ea9
+_RULE_KEYS = ("N_promote", "K_fail", "K_fail_total", "K_fail_realtime", "TTL_hot", "TTL_ltm")  # as the rule store's design spells them
+
+
+def settings_file() -> str:
+    "Return the text of a YAML settings file: every setting with its default, and above it what it does."
+    def entry(key: str, mark: str = "") -> str:
+        name, default = key.lower(), getattr(Settings(), key.lower())
+        value = "YOUR-KEY" if name.endswith("_key") else json.dumps(default if isinstance(default, (int, float)) else str(default))
+        about = textwrap.fill(KNOWN[name]["about"], 110, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)
+        return f"{about}\n{mark}{key}: {value}\n"
+    others = [name for name in KNOWN if name not in {key.lower() for key in _RULE_KEYS}]
+    return "\n".join(["# Settings of rlm, one 'key: value' a line. `rlm config` shows those in force and their sources. The environment\n"
+                      "# (RLM_N_PROMOTE …) overrides this file; options of a command override both.\n",
+                      "# How rules are promoted, held and archived\n", *map(entry, _RULE_KEYS),
+                      "# Everything else, with its default: remove the mark '#' to change it\n", *(entry(name, "# ") for name in others)])

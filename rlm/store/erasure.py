@@ -49,7 +49,7 @@ GONE = "(erased)"  # replacement of a text whose column can't be empty
 
 
 def _forget_recalls(db: Database, memories: tuple[str, str]) -> None:
-    "Take memories, a namespace and ids in JSON, out of the recalls that served them; and the questions, which may say what they say."
+    "Remove memories, a namespace and ids in JSON, from the recalls that served them, with their questions, which may hold their words."
     served = "SELECT recall FROM recalled WHERE namespace = ? AND memory_id IN (SELECT value FROM json_each(?))"
     db.query(f"UPDATE recalls SET query = ? WHERE id IN ({served})", (GONE, *memories))
     db.query("DELETE FROM recalled WHERE namespace = ? AND memory_id IN (SELECT value FROM json_each(?))", memories)
@@ -84,7 +84,7 @@ ERASED = '{"erased":true}'  # replacement of an artifact
 
 
 def _runs_of(db: Database, records: Sequence[MemoryRecord], namespace: str) -> tuple[list[str], list[str]]:
-    "The trajectories that may hold the text of some memories."
+    "Return the trajectories that may hold the text of some memories: of runs that they came from, and of runs that were given them."
     ids = json.dumps(sorted({r.id for r in records}))
     wanted = json.dumps(sorted({str(t) for r in records if (t := r.provenance.get("trajectory_id"))}))
     mine = "SELECT t.trajectory_id FROM trajectories t JOIN runs r USING (run_id) WHERE r.namespace = ? AND t.trajectory_id IN "
@@ -95,7 +95,7 @@ def _runs_of(db: Database, records: Sequence[MemoryRecord], namespace: str) -> t
 
 # %% ../../nbs/20_store/15_erasure.ipynb #164ab353
 def _forget_runs(db: Database, records: Sequence[MemoryRecord], namespace: str) -> list[str]:
-    "Take the text of memories out of the runs that they came from or were given to."
+    "Remove the text of memories from the runs that they came from or were given to; return the paths of the logs of these runs."
     origins, users = _runs_of(db, records, namespace)
     every = json.dumps(sorted({*origins, *users}))
     which = "trajectory_id IN (SELECT value FROM json_each(?))"
@@ -107,7 +107,7 @@ def _forget_runs(db: Database, records: Sequence[MemoryRecord], namespace: str) 
 
 # %% ../../nbs/20_store/15_erasure.ipynb #8f4756f0
 def _files_of_run(path: Path) -> list[Path]:
-    "The log of a run, known by its name and its first line, and the journal of replies beside it, which a run without an answer leaves."
+    "Return the log of a run, if its name and first line show that it is one, and the journal of replies that an unfinished run leaves."
     try:
         if not (path.name.startswith("rlm_") and path.suffix == ".jsonl" and path.is_file() and not path.is_symlink()):
             return []

@@ -11,10 +11,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-import rlm
 from rlm import Memory
 from rlm.core.errors import SettingsError
-from rlm.core.settings import FILES, KNOWN, Settings, load_settings
+from rlm.core.settings import FILES, KNOWN, Settings, load_settings, settings_file
 
 OTHER = {"db_path": "elsewhere.db", "namespace": "team", "synchronous": "full", "busy_timeout_s": 1.5, "max_text_chars": 99, "search_k": 3,
          "anchor_mode": "economy", "anchor_gates": "e5=.3,m2v:x=.4", "anchor_boost": .5,
@@ -101,9 +100,9 @@ def test_what_yaml_takes_for_false_is_off_where_there_is_such_a_choice(name: str
 
 @pytest.mark.seed("000 rml_config")
 def test_the_settings_file_that_ships_tells_every_setting_with_its_default() -> None:
-    text = (Path(rlm.__file__).parent / "data" / "rml_config.yaml").read_text(encoding="utf-8")
+    text = settings_file()
     rows = {name.lower(): (mark, value) for mark, name, value in re.findall(r"^(# )?(\w+): (.+)$", text, re.MULTILINE)}
-    assert rows.keys() == KNOWN.keys(), "rlm/data/rml_config.yaml does not tell all settings, or tells one that is gone"
+    assert rows.keys() == KNOWN.keys(), "the settings file does not tell all settings, or a comment reads like one"
     for name, (mark, value) in rows.items():
         assert KNOWN[name]["read"](yaml.safe_load(value)) == ("YOUR-KEY" if name.endswith("_key") else getattr(Settings(), name)), name
         assert name not in ("n_promote", "k_fail", "ttl_hot", "ttl_ltm") or not mark
@@ -239,7 +238,8 @@ def test_every_setting_is_read_by_something(root: Path) -> None:
 
 def test_every_setting_is_told_of(root: Path) -> None:
     told = (root / "docs" / "operations.md").read_text(encoding="utf-8")
-    assert [name for name in KNOWN if f"`{name}`" not in told] == []
+    rows = dict(re.findall(r"^\| `(\w+)`.* \| (.+) \|$", told, re.MULTILINE))
+    assert {name: rows.get(name) for name in KNOWN} == {name: meta["about"] for name, meta in KNOWN.items()}
 
 
 def test_the_settings_do_what_they_say(here: Path) -> None:

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping
 from importlib import import_module
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -118,16 +117,16 @@ def config(ctx: click.Context, db: Path | None, namespace: str | None, config: P
 @click.argument("path", type=click.Path(path_type=Path), default=SETTINGS_FILE)
 @json_option
 def init(path: Path, as_json: bool) -> None:
-    """Write a settings file to PATH: every setting with its default and what it does. Default: rml_config.yaml, which is read here, unless
-    another one is."""
-    from rlm.core.settings import find_file
-    text, before = files("rlm").joinpath("data", "rml_config.yaml").read_text(encoding="utf-8"), find_file(None, os.environ)
+    """Write a settings file to PATH: every setting with its default and what it does. Default: rml_config.yaml, which is read in this
+    folder, unless rlm.yaml is there."""
+    from rlm.core.settings import find_file, settings_file
+    before = find_file(None, os.environ)
     if path == SETTINGS_FILE and before is not None and before != path and (before.parent == path.parent or os.environ.get("RLM_CONFIG")):
         raise InvalidInput(f"Settings are read from {str(before)!r}, and would not be from {str(path)!r}; nothing was written.",
                            "Edit that file, or name another one, such as: rlm config init team.yaml")
     try:
         with open(path, "x", encoding="utf-8") as file:
-            file.write(text)
+            file.write(settings_file())
     except FileExistsError:
         raise InvalidInput(f"There is a file {str(path)!r} already.", "Name another one, or move it away first.") from None
     now = find_file(None, os.environ)
