@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "README.ko.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^``` ?(\w+)\n(.*?)^```", re.M | re.S)
+SHOWN = re.compile(r"^``` ?python\n(?:(?!^```).)*^```\n\n```text\n(.*?)\n```", re.M | re.S)  # what a page shows of the output of the block before
 SETUP = re.compile(r"^(make|pip|git) ")  # what the two commands of set-up do is tested by running them
 
 
@@ -36,6 +37,8 @@ def test_command_lines_run(page: Path, tmp_path: Path) -> None:
 def test_python_examples_run(page: Path, tmp_path: Path) -> None:
     done = run([sys.executable, "-W", "error", "-"], tmp_path, "\n".join(blocks(page, "python")))
     assert done.returncode == 0, done.stderr
+    for output in SHOWN.findall(page.read_text(encoding="utf-8")):
+        assert output in done.stdout
 
 
 def test_there_are_examples_in_both_languages() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from rlm.bench.baselines import WORDS, CachingEmbedder, unusable
+from rlm.bench.cli import bench
 from rlm.bench.mixed import LifeAnswer, ask_life, by_memory, by_words, read_lives
 from rlm.search.embedding.base import choose_embedder
 
@@ -49,3 +50,9 @@ def test_with_e5_the_development_lives_are_found_as_they_were() -> None:
     model = CachingEmbedder(found)
     first, three = shares([a for life in DEVELOPMENT for a in ask_life(life, by_memory(model)(life))])
     assert first >= 0.54 and three >= 0.76  # .565 and .784; before questions were centred .529 and .741
+
+
+def test_each_benchmark_finds_its_labelled_set_in_a_checkout(root: Path) -> None:
+    options = {(name, option.name): option for name, command in bench.commands.items() for option in command.params
+               if option.name in ("lives", "pairs", "situations", "data") and (option.required or option.default)}
+    assert len(options) >= 7 and {where for where, option in options.items() if option.required or not (root / option.default).exists()} == set()
