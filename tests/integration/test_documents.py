@@ -10,7 +10,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "README.ko.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^``` ?(\w+)\n(.*?)^```", re.M | re.S)
-SHOWN = re.compile(r"^``` ?python\n(?:(?!^```).)*^```\n\n```text\n(.*?)\n```", re.M | re.S)  # what a page shows of the output of the block before
+# what a page shows of the output of the block before
+SHOWN = re.compile(r"^``` ?python\n(?:(?!^```).)*^```\n\n```text\n(.*?)\n```", re.M | re.S)
 SETUP = re.compile(r"^(make|pip|git) ")  # what the two commands of set-up do is tested by running them
 
 

@@ -55,4 +55,5 @@ def test_with_e5_the_development_lives_are_found_as_they_were() -> None:
 def test_each_benchmark_finds_its_labelled_set_in_a_checkout(root: Path) -> None:
     options = {(name, option.name): option for name, command in bench.commands.items() for option in command.params
                if option.name in ("lives", "pairs", "situations", "data") and (option.required or isinstance(option.default, Path))}
-    assert len(options) >= 7 and {where for where, option in options.items() if option.required or not (root / option.default).exists()} == set()
+    missing = [where for where, option in options.items() if option.required or not (root / option.default).exists()]
+    assert len(options) >= 7 and not missing
