@@ -194,8 +194,7 @@ PIECES = [b'data: {"choices":[{"index":0,"delta":{"content":"yes"}}]}\n\n', b"da
 @contextmanager
 def upstream() -> Iterator[int]:
     "A server of OpenAI's protocol in a thread, which streams the same short answer to whatever it is asked; its port."
-    loop, ready = asyncio.new_event_loop(), threading.Event()
-    ports = list[int]()
+    ready, server_of = threading.Event(), dict[str, Any]()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -206,27 +205,23 @@ def upstream() -> Iterator[int]:
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
                 writer.write(chunks + b"0\r\n\r\n")
                 await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError):
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             writer.close()
 
     async def serve() -> None:
         server = await asyncio.start_server(answer, "127.0.0.1", 0)
-        ports.append(server.sockets[0].getsockname()[1])
+        over = asyncio.Event()
+        server_of.update(port=server.sockets[0].getsockname()[1], loop=asyncio.get_running_loop(), over=over)
         ready.set()
-        await asyncio.get_running_loop().create_future()
+        await over.wait()
 
-    def work() -> None:
-        try:
-            loop.run_until_complete(serve())
-        except (RuntimeError, asyncio.CancelledError):
-            loop.close()  # stopped
-    thread = threading.Thread(target=work, daemon=True)
+    thread = threading.Thread(target=asyncio.run, args=(serve(),), daemon=True)  # which ends open connections, too
     thread.start()
     ready.wait(30)
     try:
-        yield ports[0]
+        yield server_of["port"]
     finally:
-        loop.call_soon_threadsafe(loop.stop)
+        server_of["loop"].call_soon_threadsafe(server_of["over"].set)
         thread.join(10)
 
 
