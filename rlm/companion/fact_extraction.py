@@ -357,7 +357,8 @@ _ASKED = (  # relations that a verb names
                               r"(?:내|제|나|저).{0,8}무슨 ?일", re.I)))
 
 
-_OF_SELF = LazyPattern(r"\b(?:(?:do|did|am|are) (?:i|we)|my (?:job|occupation))\b", re.I)  # what every one of these has in English
+_OF_SELF = LazyPattern(r"\b(?:(?:do|did|am|are) (?:i|we)|my (?:job|occupation))\b|어디|무슨|어느|사는|살던|다니[는던]|알레르기|알러지",
+                       re.I)  # what every one of these has
 
 
 _ASKED_ALONE = LazyPattern(r"^(?:(?:what|who|when|where)(?:'s|’s| is| are) |(?=\w+ [\w-]+[ ?]*$))(?:my|our) "
@@ -388,7 +389,7 @@ def asked_relations(question: str,  # questions that are asked
     for english, korean in (_ASKED_ALONE if alone else _OWNED).findall(question):
         words = (english or korean).split()
         out += [relation_of(_PARTICLE.sub("", phrase.removesuffix("'s")), False)[0] for phrase in (" ".join(words), words[0])]
-    asked = _ASKED if not question.isascii() or _OF_SELF.search(question) else ()
+    asked = _ASKED if _OF_SELF.search(question) else ()
     out += [relation for relation, pattern in asked if (m := pattern.search(question)) and asks_of_self(question[:m.start()])]
     return list(dict.fromkeys(out))
 
@@ -404,7 +405,7 @@ _ASKED_OF = (  # where somebody else lives or works, and as what
                             rf"^(?:Is|Are) {_SOMEBODY} allergic to any\w*[ ?]*$|^Do(?:es)? {_SOMEBODY} have any (?:food )?allerg|"
                             r"^((?:우리 |내 |제 )?[가-힣]{2,}?)(?:이?[는가의]|은|이)? ?(?:(?:무슨|어떤|뭐에|무엇에) )?"
                             r"(?:알레르기|알러지)[가-힣]*(?: |$)(?:[가-힣]+ ?)?(?:뭐|뭔|무엇|있|어떤|무슨)[가-힣]*[ ?]*$")))
-_OF_OTHERS = LazyPattern("here (?:d|is|are|w)|hat do|llerg|[가-힣]")  # what every one of these has
+_OF_OTHERS = LazyPattern("here (?:d|is|are|w)|hat do|llerg|어디|알레르기|알러지")  # what every one of these has
 _OF_WHOM = LazyPattern(r"^[Ww](?:hat|ho|hen)(?:'s|’s| is| was) ((?:my|our) [a-z-]+(?: [a-z-]+)??|[A-Z]\w+)(?:'s|’s) "
                       r"([a-z-]+(?: [a-z-]+)?)(?: again| now)?[ ?]*$")  # the property of somebody else
 _MINE = LazyPattern(r"^(?:my|our|우리|내|제) ")

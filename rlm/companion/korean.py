@@ -724,4 +724,5 @@ def asked_of_near(question: str,  # questions that are asked
     if m := p["near_asked"].fullmatch(question.strip()):
         who = [m["o"], f"{m['o']}이"] if m["o"] else ["user" if m["i"] else f"user's {names[m['s']]}"]  # `지은`, `지은이`
         return [(subject, relation_of(m["r"])[0]) for subject in who]
-    return [(f"user's {names[m['s']]}", relation) for relation, asked in _asked_places() if (m := asked.match(question))]
+    places = _asked_places() if any(map(question.__contains__, ("어디", "곳", "데", "동네", "회사"))) else ()
+    return [(f"user's {names[m['s']]}", relation) for relation, asked in places if (m := asked.match(question))]

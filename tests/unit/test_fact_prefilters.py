@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rlm import Memory
-from rlm.companion import english, fact_extraction
+from rlm.companion import english, fact_extraction, korean
 from rlm.companion.english import Phrases, Words, grammar
 from rlm.companion.fact_extraction import correction
 from rlm.companion.statement import (
@@ -101,6 +101,24 @@ def test_no_correction_of_a_bare_value_is_skipped(sentences: list[str]) -> None:
         assert (correction(sentence) is not None) == tried, sentence
         found += tried
     assert found > 40
+
+
+def test_no_pattern_of_what_is_asked_is_skipped(sentences: list[str]) -> None:
+    asked = [line.split("\t")[0] for name in ("asked_plainly", "asked_lately") for line in
+             (HERE / f"{name}.tsv").read_text(encoding="utf-8").splitlines()]
+    asked += ["엄마 어디 살아?", "동생 사는 곳", "언니 다니는 회사", "내가 다니던 데", "무슨 알러지 있어?", "나 무슨 일 해?",
+              "민아는 어디서 일해?", "지수는 알레르기 뭐 있어?", "Where’s work, what do I do?", "What is Mina allergic to?",
+              "우리 집 어디야?", "내 직장은 어디?"]
+    found = 0
+    for question in [*sentences, *asked]:
+        for gate, patterns in ((fact_extraction._OF_SELF, fact_extraction._ASKED), (fact_extraction._OF_OTHERS, fact_extraction._ASKED_OF)):
+            if any(pattern.search(question) for _, pattern in patterns):
+                assert gate.search(question), question
+                found += 1
+        if places := [relation for relation, pattern in korean._asked_places() if pattern.match(question)]:
+            assert {relation for _, relation in korean.asked_of_near(question)} >= set(places), question
+            found += 1
+    assert found > 15
 
 
 def test_what_is_not_told_as_true_is_found_at_the_beginning_or_anywhere(sentences: list[str]) -> None:

@@ -149,7 +149,7 @@ def proxy_command(upstream: str | None, host: str | None, port: int, token_file:
         names = frozenset(n.strip().lower() for n in settings.serve_names.split(","))
     pool = MemoryPool(settings, config=config)
     proxy = MemoryProxy(upstream or settings.openai_url, pool, book, names, tokens, not no_capture)
-    pool.store().search("ready", 1)  # the index, the model and the grammar are there before anyone waits for them
+    pool.store().search("Is it ready? 어디까지 준비됐어?", 1)  # the index, the model and the grammar are there before anyone waits for them
     pool.store().companion.decide("ready")
     with listening(settings.serve_host, settings.serve_port) as here, suppress(KeyboardInterrupt):
         shown, number = here.getsockname()[:2]

@@ -284,7 +284,7 @@ def _application_of(settings: Settings, config: Path | None = None) -> TracingMi
     keeper = load_token_store(settings)
     service = Service(settings, config=config)
     prepare()  # compiled loops, the index and the model are there before anyone waits for them
-    service.pool.store().search("ready", 1)
+    service.pool.store().search("Is it ready? 어디까지 준비됐어?", 1)
     gc.collect()
     gc.freeze()  # what is loaded by now stays: no collection looks through it again
     gc.set_threshold(GARBAGE)

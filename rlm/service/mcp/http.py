@@ -135,7 +135,7 @@ def serve_mcp(settings: Settings,          # where, what, for whom
     "Serve MCP over HTTP until told to stop. Raises `SettingsError`, and what the store raises."
     tokens = load_token_store(settings)
     pool = MemoryPool(settings, config=config)
-    pool.store().search("ready", 1)  # the index and the model are there before anyone waits for them
+    pool.store().search("Is it ready? 어디까지 준비됐어?", 1)  # the index and the model are there before anyone waits for them
     app = guarded_mcp(pool, tokens, read_only)
     with listening(settings.serve_host, settings.serve_port) as here, suppress(KeyboardInterrupt):
         host, port = here.getsockname()[:2]

@@ -33,7 +33,7 @@ LONGEST_LINE = 2**30  # bytes of a message; the client is the one who started th
 def _warm_up(memory: Memory) -> None:
     "Search once, so that the index and the model are loaded when the first question comes. What fails is said in the log."
     try:
-        memory.search("ready", 1)
+        memory.search("Is it ready? 어디까지 준비됐어?", 1)
     except RlmError as e:
         log.warning("%s", e)
 
