@@ -4,7 +4,7 @@ from pydantic_ai.models.function import FunctionModel
 from pydantic_ai_harness import Memory as Notebook
 
 from rlm import Memory
-from rlm.adapters.notebook import NotebookStore
+from rlm.adapters.pydantic_ai import NotebookStore
 
 
 def scripted(messages, info):  # a model that writes a note first

@@ -47,7 +47,7 @@ BELOW: dict[str, set[str]] = {
 }
 ENGINE_NAMED = {  # modules above the store that may name an engine, each because the engine itself is what it is about
     "service.cli.db": "roles of a server, backups of a file", "service.cli.cluster": "instances of servers",
-    "service.cli.common": "the instance that an operator's command goes to", "adapters.langgraph_checkpoints": "a file of its own"}
+    "service.cli.common": "the instance that an operator's command goes to"}
 BENCH_MOUNT = ("service", "bench")  # the command line mounts the benchmarks, lazily: tested on its own
 
 BANNED = {  # names of things that the field has a word for; the word is in the second place
@@ -322,13 +322,22 @@ def upward_imports() -> Iterator[str]:
                 yield f"{name.split('.')[-1]} -> {other}"
 
 
-def sql_above_the_store() -> Iterator[str]:
+def sqlite3_elsewhere() -> Iterator[str]:
     "Modules outside of `store/sqlite` that import sqlite3."
+    yield from (dotted(p).split(".")[-1] for p in modules() if not dotted(p).startswith("store.sqlite.")
+                and any(f.split(".")[0] == "sqlite3" for f in imports_of(p)))
+
+
+STATEMENT_CALLS = {"query", "iterate", "executemany", "execute"}
+
+
+def sql_above_the_store() -> Iterator[str]:
+    "Modules above the store, benchmarks aside, that run a statement on a database."
     for p in modules():
-        name = dotted(p)
-        if not name.startswith("store.sqlite."):
-            found = [f for f in imports_of(p) if f.split(".")[0] == "sqlite3"]
-            yield from (name.split(".")[-1] for _ in found[:1])
+        if room_of(dotted(p)) not in ("store", "bench") and any(
+                isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in STATEMENT_CALLS
+                and last_name(n.func.value) in ("db", "connection") for n in ast.walk(parsed(p))):
+            yield dotted(p)
 
 
 def engines_above_the_store() -> Iterator[str]:
@@ -420,7 +429,8 @@ RULES: dict[str, tuple[Callable[[], Iterator[str]], str]] = {
     "riddles": (riddles, f"a docstring of at most {RIDDLE} words: say what it is"),
     "weak comments": (weak_comments, "a parameter's comment is a noun phrase; it begins with none of of, to, that, whose, any"),
     "upward imports": (upward_imports, "imports run downward"),
-    "sqlite3 above the store": (sql_above_the_store, "only `store/sqlite` imports sqlite3"),
+    "sqlite3 elsewhere": (sqlite3_elsewhere, "only `store/sqlite` imports sqlite3"),
+    "SQL above the store": (sql_above_the_store, "nothing above `store/` runs a statement: a table class has a method for it"),
     "engines above the store": (engines_above_the_store, "nothing above `store/` knows SQLite from PostgreSQL: `open_database` chooses"),
     "notebook numbers": (notebook_numbers, "NN_chapter/NN_name, unique in its chapter, named as its module"),
     "notebook order": (notebook_order, "a chapter's notebooks stand in the order of their imports"),

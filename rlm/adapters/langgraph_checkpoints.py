@@ -5,7 +5,6 @@ credentials in them stay. They have a file of their own, or lie in the store of 
 backups and exports, and erasing the namespace takes them along. One class does both kinds of calls, with asyncio and without.
 """
 
-import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,27 +17,7 @@ from langgraph.checkpoint.base import WRITES_IDX_MAP, BaseCheckpointSaver, Check
 
 from rlm.adapters.pages import check_memory
 from rlm.service.memory import Memory, in_thread, run_in_thread
-from rlm.store.protocols import NO_LIMIT, Database
-from rlm.store.sqlite.database import SQLiteDatabase
-from rlm.store.sqlite.schema import Migration
-from rlm.store.threads import KEY as _KEY
-from rlm.store.threads import THREAD_TABLES, make_thread_tables
-
-_SCHEMA = f"""
-CREATE TABLE checkpoints (
-  thread_id TEXT NOT NULL, checkpoint_ns TEXT NOT NULL, checkpoint_id TEXT NOT NULL, parent_id TEXT, run_id TEXT,
-  type TEXT NOT NULL, checkpoint BLOB NOT NULL, metadata_type TEXT NOT NULL, metadata BLOB NOT NULL, PRIMARY KEY ({_KEY})) STRICT;
-CREATE INDEX checkpoints_run ON checkpoints (run_id);
-CREATE TABLE writes (
-  thread_id TEXT NOT NULL, checkpoint_ns TEXT NOT NULL, checkpoint_id TEXT NOT NULL, task_id TEXT NOT NULL, idx INTEGER NOT NULL,
-  task_path TEXT NOT NULL, channel TEXT NOT NULL, type TEXT NOT NULL, value BLOB NOT NULL, PRIMARY KEY ({_KEY}, task_id, idx)) STRICT;
-"""
-
-
-_STATE, _WRITE = ("parent_id", "run_id", "type", "checkpoint", "metadata_type", "metadata"), ("task_path", "channel", "type", "value")
-_STATE_AGAIN, _WRITE_AGAIN = (  # end of an INSERT that replaces a row with the same key; `{}`: its first columns
-    f"ON CONFLICT ({{}}{key}) DO UPDATE SET {', '.join(f'{c} = excluded.{c}' for c in columns)}"
-    for key, columns in ((_KEY, _STATE), (f"{_KEY}, task_id, idx", _WRITE)))
+from rlm.store.threads import CheckpointKey, ThreadTable
 
 
 def thread_config(thread_id: str,       # id of a thread
@@ -59,15 +38,7 @@ class LangGraphCheckpointer(BaseCheckpointSaver):
         super().__init__(serde=serde)
         if not isinstance(place, str | Path):
             check_memory(place)
-        self.namespace = place.ctx.namespace if isinstance(place, Memory) else None
-        if isinstance(place, Memory):
-            make_thread_tables(place.backend.db)
-            self.db: Database = place.backend.db
-            self._states, self._writes = THREAD_TABLES
-            self._lead, self._mine = "namespace, ", "namespace = ? AND "
-        else:
-            self.db = SQLiteDatabase(place, migrations=(Migration(1, "the threads of LangGraph", _SCHEMA),))
-            self._states, self._writes, self._lead, self._mine = "checkpoints", "writes", "", ""
+        self.threads = ThreadTable(place.backend.db, place.ctx.namespace) if isinstance(place, Memory) else ThreadTable(place)
 
     def __enter__(self) -> "LangGraphCheckpointer":
         return self
@@ -77,18 +48,15 @@ class LangGraphCheckpointer(BaseCheckpointSaver):
 
     def close(self) -> None:
         "Close the file, unless it is a memory's, which stays open. Nothing is pending: what was put is stored."
-        if self.namespace is None:
-            self.db.close()
+        self.threads.close()
 
     def get_tuple(self,
                   config: Any,  # thread_id, checkpoint_ns, and checkpoint_id for an earlier one than the newest
                   ) -> CheckpointTuple | None:
         "Return a checkpoint with its pending writes, the newest of its thread unless one is named."
         asked = config["configurable"]
-        where, values = "thread_id = ? AND checkpoint_ns = ?", [str(asked["thread_id"]), asked.get("checkpoint_ns", "")]
-        if (id := get_checkpoint_id(config)) is not None:
-            where, values = f"{where} AND checkpoint_id = ?", [*values, id]
-        return next(self._tuples(where, values, 1), None)
+        key = str(asked["thread_id"]), asked.get("checkpoint_ns", ""), get_checkpoint_id(config)
+        return next(self._tuples(self.threads.keys(*key, limit=1)), None)
 
     def list(self,
              config: Any,                              # the thread, and its namespace; None: all threads
@@ -99,10 +67,9 @@ class LangGraphCheckpointer(BaseCheckpointSaver):
              ) -> Iterator[CheckpointTuple]:
         "Yield checkpoints, newest first."
         asked = config["configurable"] if config else {}
-        wanted = [("thread_id = ?", asked.get("thread_id")), ("checkpoint_ns = ?", asked.get("checkpoint_ns")),
-                  ("checkpoint_id = ?", asked.get("checkpoint_id")), ("checkpoint_id < ?", get_checkpoint_id(before) if before else None)]
-        given = [(test, str(value)) for test, value in wanted if value is not None]
-        found = self._tuples(" AND ".join(test for test, _ in given) or "1 = 1", [value for _, value in given], NO_LIMIT)
+        thread, older = asked.get("thread_id"), get_checkpoint_id(before) if before else None
+        keys = self.threads.keys(None if thread is None else str(thread), asked.get("checkpoint_ns"), asked.get("checkpoint_id"), older)
+        found = self._tuples(keys)
         for number, one in enumerate(t for t in found if all(t.metadata.get(k) == v for k, v in (filter or {}).items())):
             if limit is not None and number >= limit:
                 return
@@ -117,10 +84,8 @@ class LangGraphCheckpointer(BaseCheckpointSaver):
         "Store a checkpoint, and return the configuration that names it."
         asked, about = config["configurable"], get_checkpoint_metadata(config, metadata)
         thread, ns = str(asked["thread_id"]), asked.get("checkpoint_ns", "")
-        row = (*self._owner, thread, ns, checkpoint["id"], asked.get("checkpoint_id"), about.get("run_id"),
-               *self.serde.dumps_typed(checkpoint), *self.serde.dumps_typed(about))
-        with self.db.transaction():
-            self.db.query(f"INSERT INTO {self._states} VALUES ({', '.join('?' * len(row))}) {_STATE_AGAIN.format(self._lead)}", row)
+        self.threads.put_state((thread, ns, checkpoint["id"]), asked.get("checkpoint_id"), about.get("run_id"),
+                               self.serde.dumps_typed(checkpoint), self.serde.dumps_typed(about))
         return thread_config(thread, ns, checkpoint["id"])
 
     def put_writes(self,
@@ -131,37 +96,28 @@ class LangGraphCheckpointer(BaseCheckpointSaver):
                    ) -> None:
         "Store what a task wrote. The same task again changes only its error, interrupt and resume."
         asked = config["configurable"]
-        key = (*self._owner, str(asked["thread_id"]), asked.get("checkpoint_ns", ""), asked["checkpoint_id"], task_id)
-        rows = [(*key, WRITES_IDX_MAP.get(channel, place), task_path, channel, *self.serde.dumps_typed(value))
-                for place, (channel, value) in enumerate(writes)]
-        with self.db.transaction():
-            for row in rows:
-                again = _WRITE_AGAIN.format(self._lead) if row[len(key)] < 0 else "ON CONFLICT DO NOTHING"
-                self.db.query(f"INSERT INTO {self._writes} VALUES ({', '.join('?' * len(row))}) {again}", row)
+        key = str(asked["thread_id"]), asked.get("checkpoint_ns", ""), asked["checkpoint_id"]
+        self.threads.put_writes(key, (task_id, task_path), [(WRITES_IDX_MAP.get(channel, place), channel, self.serde.dumps_typed(value))
+                                                            for place, (channel, value) in enumerate(writes)])
 
     def delete_thread(self,
                       thread_id: str,  # id of a thread
                       ) -> None:
         "Erase a thread: its checkpoints and writes, and their bytes in a file; in a server these go with the next VACUUM."
-        self._delete("thread_id = ?", [str(thread_id)])
+        self.threads.delete_thread(str(thread_id))
 
     def delete_for_runs(self,
                         run_ids: Sequence[str],  # ids of runs
                         ) -> None:
         "Erase what runs stored."
-        self._delete("run_id IN (SELECT value FROM json_each(?))", [json.dumps(list(run_ids))])
+        self.threads.delete_runs(run_ids)
 
     def copy_thread(self,
                     source_thread_id: str,  # id of a thread
                     target_thread_id: str,  # id of the copy
                     ) -> None:
         "Copy a thread with its whole history."
-        with self.db.transaction():
-            for table, rest, again in ((self._states, ", ".join(_STATE), _STATE_AGAIN),
-                                       (self._writes, ", ".join(("task_id", "idx", *_WRITE)), _WRITE_AGAIN)):
-                self.db.query(f"INSERT INTO {table} SELECT {self._lead}?, checkpoint_ns, checkpoint_id, {rest} FROM {table} "
-                              f"WHERE {self._mine}thread_id = ? {again.format(self._lead)}",
-                              (str(target_thread_id), *self._owner, str(source_thread_id)))
+        self.threads.copy(str(source_thread_id), str(target_thread_id))
 
     def prune(self,
               thread_ids: Sequence[str],       # ids of threads
@@ -172,13 +128,11 @@ class LangGraphCheckpointer(BaseCheckpointSaver):
         if strategy not in ("keep_latest", "delete"):
             raise ValueError(f"There is no strategy {strategy!r}. Known: keep_latest, delete.")
         for thread in map(str, thread_ids):
-            kept = list[str]()
+            kept = list[CheckpointKey]()
             if strategy == "keep_latest":
-                for (ns,) in self.db.query(f"SELECT DISTINCT checkpoint_ns FROM {self._states} WHERE {self._mine}thread_id = ?",
-                                           [*self._owner, thread]):
-                    kept += [f"{ns}\n{id}" for id in self._needed(thread, ns)]
-            self._delete("thread_id = ? AND checkpoint_ns || ? || checkpoint_id NOT IN (SELECT value FROM json_each(?))",
-                         [thread, "\n", json.dumps(kept)])
+                for ns in dict.fromkeys(ns for _, ns, _ in self.threads.keys(thread)):
+                    kept += [(thread, ns, id) for id in self._needed(thread, ns)]
+            self.threads.delete_thread(thread, kept)
 
     aget_tuple = in_thread(get_tuple)
 
@@ -202,27 +156,16 @@ class LangGraphCheckpointer(BaseCheckpointSaver):
     acopy_thread = in_thread(copy_thread)
     aprune = in_thread(prune)
 
-    def _tuples(self, where: str, values: Sequence[Any], limit: int) -> Iterator[CheckpointTuple]:
-        "The checkpoints that a condition names, newest first; their ids are read at once, their states one by one."
-        keys = self.db.query(f"SELECT {_KEY} FROM {self._states} WHERE {self._mine}{where} ORDER BY checkpoint_id DESC LIMIT ?",
-                             [*self._owner, *values, limit])
-        one = f"{self._mine}thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?"
+    def _tuples(self, keys: Sequence[CheckpointKey]) -> Iterator[CheckpointTuple]:
+        "The checkpoints of keys; their states are read one by one."
         for key in keys:
-            with self.db.snapshot():  # state and writes of one moment
-                rows = self.db.query(f"SELECT parent_id, type, checkpoint, metadata_type, metadata FROM {self._states} WHERE {one}",
-                                     [*self._owner, *key])
-                writes = self.db.query(f"SELECT task_id, channel, type, value FROM {self._writes} WHERE {one} "
-                                       "ORDER BY task_path, task_id, idx", [*self._owner, *key])
-            for parent, kind, state, about_kind, about in rows:  # none, where it was deleted meanwhile
+            row, writes = self.threads.read(key)
+            if row is not None:  # None: it was deleted meanwhile
+                parent, kind, state, about_kind, about = row
                 yield CheckpointTuple(
                     thread_config(*key), self._loaded(kind, state), self._loaded(about_kind, about),
                     thread_config(key[0], key[1], parent) if parent else None,
                     [(task, channel, self._loaded(type, value)) for task, channel, type, value in writes])
-
-    @property
-    def _owner(self) -> tuple[str, ...]:
-        "What stands before the other values of a row: the namespace, in a store."
-        return () if self.namespace is None else (self.namespace,)
 
     def _loaded(self, kind: str, value: bytes) -> Any:
         return self.serde.loads_typed((kind, value))
@@ -235,11 +178,3 @@ class LangGraphCheckpointer(BaseCheckpointSaver):
             yield one.config["configurable"]["checkpoint_id"]
             open_channels -= set(one.checkpoint["channel_values"])
             one = self.get_tuple(one.parent_config) if open_channels and one.parent_config else None
-
-    def _delete(self, where: str, values: Sequence[Any]) -> None:
-        with self.db.transaction():
-            mine = [*self._owner, *values]
-            self.db.query(f"DELETE FROM {self._writes} WHERE {self._mine}({_KEY}) IN (SELECT {_KEY} FROM {self._states} "
-                          f"WHERE {self._mine}{where})", [*self._owner, *mine])
-            self.db.query(f"DELETE FROM {self._states} WHERE {self._mine}{where}", mine)
-        self.db.query("PRAGMA wal_checkpoint(TRUNCATE)")  # a reader elsewhere may keep the log; the next deletion empties it

@@ -143,12 +143,11 @@ RECALL_SHARE = 0.6  # weight of words and meaning; the rest is the graph's
 
 def fuse(recall: Mapping[int, float],  # memory → score of words and meaning
          graph: Mapping[int, float],   # memory → score of its path
-         share: float = RECALL_SHARE,  # weight of the former
          ) -> dict[int, float]:        # memory → score in [0, 1], best first
     "Return both scores as one, each as a share of its best."
     best, most = max(recall.values(), default=0.0), max(graph.values(), default=0.0)
-    found = {n: share * (max(0.0, recall.get(n, 0.0)) / best if best > 0 else 0.0)
-             + (1 - share) * (graph.get(n, 0.0) / most if most > 0 else 0.0) for n in {*recall, *graph}}
+    found = {n: RECALL_SHARE * (max(0.0, recall.get(n, 0.0)) / best if best > 0 else 0.0)
+             + (1 - RECALL_SHARE) * (graph.get(n, 0.0) / most if most > 0 else 0.0) for n in {*recall, *graph}}
     return dict(sorted(found.items(), key=lambda f: (-f[1], f[0])))
 
 # %% ../../nbs/85_companion/16_knowledge_graph.ipynb #3d98ef9f

@@ -188,11 +188,10 @@ class ContextualBandit:
     "A network that learns from rewards what to add to the scores of actions."
 
     def __init__(self,
-                 seed: int = 0,      # start of the random first weights
-                 inputs: int = len(FEATURES),  # length of a state
+                 seed: int = 0,  # start of the random first weights
                  ) -> None:
         rng = np.random.default_rng(seed)
-        self.first = rng.normal(0, np.sqrt(2 / inputs), (inputs, HIDDEN))
+        self.first = rng.normal(0, np.sqrt(2 / len(FEATURES)), (len(FEATURES), HIDDEN))
         self.first_bias = np.zeros(HIDDEN)
         self.second = np.zeros((HIDDEN, len(ACTIONS)))
         self.second_bias = np.zeros(len(ACTIONS))
@@ -337,7 +336,6 @@ class MemoryPolicy:
                  bandit: "ContextualBandit | EnhancedBandit | None" = None,  # learned bandit; None: a new `ContextualBandit`
                  epsilon: float = EPSILON,                # share of middling turns for which the other action is tried
                  seed: int = 0,                           # start of the random choice of tries
-                 learning: bool = True,                   # False: rules alone decide
                  rules: PolicyRules = SEED_RULES,         # thresholds and languages
                  scorer: Callable[[Vector], Vector] | None = None,  # state → addition to the scores; None: that of the bandit
                  embed: Callable[[str], Vector] | None = None,  # turn → its vector, which stands before the features of the state
@@ -347,7 +345,7 @@ class MemoryPolicy:
         self.embed, self.model = embed, model
         self.scorer = scorer if scorer is not None else self.bandit.scores
         self.rules = rules
-        self.epsilon, self.learning, self._rng = epsilon, learning, np.random.default_rng(seed)
+        self.epsilon, self._rng = epsilon, np.random.default_rng(seed)
 
     def decide(self,
                turn: str,                       # words that were said
@@ -374,7 +372,7 @@ class MemoryPolicy:
         states = long and not (found.question or found.unreal) and bool(said & {"detail", "lasting"})
         sure = max(-SUREST, min(SUREST, CONFIDENCE * (found.score - MIDDLE + (DETAIL if states else 0.0))))
         prior = {"SAVE": sure, "SKIP": -sure}
-        added = self.scorer(state) if self.learning else np.zeros(len(ACTIONS))
+        added = self.scorer(state)
         scores = {a: prior[a] + float(added[ACTIONS.index(a)]) for a in prior}
         rule = self._by_rule(turn, found, states, said | ({"tells", "aside"} if aside else set()))
         saves = rule[0] if rule else prior["SAVE"] > 0
@@ -390,7 +388,7 @@ class MemoryPolicy:
         if rule is not None:
             return PolicyDecision(rule[0], retrieve, "rule", rule[1], found, state, scores, prior)
         save = scores["SAVE"] > scores["SKIP"] or (scores["SAVE"] == scores["SKIP"] and found.score >= MIDDLE)
-        if explore and self.learning and self._rng.random() < self.epsilon:
+        if explore and self._rng.random() < self.epsilon:
             return PolicyDecision(not save, retrieve, "trial", "one such turn in ten is decided the other way", found, state, scores, prior)
         why = f"no clear case: more speaks {'for' if save else 'against'} saving it ({scores['SAVE']:+.2f} to {scores['SKIP']:+.2f})"
         return PolicyDecision(save, retrieve, "bandit", why, found, state, scores, prior)

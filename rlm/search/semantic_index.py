@@ -169,11 +169,10 @@ def hash_rank(seqs: Ints,  # memories
     return seqs.astype(np.uint64) * _MULTIPLIER
 
 
-def hash_sample(seqs: Ints,            # memories, ascending
-                n: int = SAMPLE_SIZE,  # number to choose
+def hash_sample(seqs: Ints,  # memories, ascending
                 ) -> Ints:
-    "Return the memories of the lowest hashes, ascending; all of them if they are no more than `n`."
-    return seqs if len(seqs) <= n else np.sort(seqs[np.argpartition(hash_rank(seqs), n)[:n]])
+    "Return the `SAMPLE_SIZE` memories of the lowest hashes, ascending; all of them if they are no more."
+    return seqs if len(seqs) <= SAMPLE_SIZE else np.sort(seqs[np.argpartition(hash_rank(seqs), SAMPLE_SIZE)[:SAMPLE_SIZE]])
 
 # %% ../../nbs/28_index/19_semantic_index.ipynb #cc0c5385
 _NO_SAMPLE = quantize_sample(np.zeros((0, 0), np.float32))

@@ -34,7 +34,7 @@ from .input_parsing import MESSAGE_ROLES, content_text, read_role
 from .interchange import PAM, read_pam
 from .kakaotalk import chat_title, is_kakaotalk, is_wordless, kakaotalk_messages
 from .memory import Memory
-from .moments import as_time, has_day_first
+from .timestamps import as_time, has_day_first
 from .note_text import chat_turns, footnotes, front_matter, line_kinds, note_tags, note_words
 from ..store.records import READERS, MemoryRecord
 

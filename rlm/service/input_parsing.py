@@ -15,7 +15,7 @@ from typing import Any
 from ..core.clock import parse_time
 from ..core.errors import InvalidInput, nearest
 from ..core.text import clip, is_blank
-from .moments import as_time
+from .timestamps import as_time
 from ..store.records import READERS, read_fields, read_label
 
 # %% ../../nbs/90_service/00_input_parsing.ipynb #e92db63b

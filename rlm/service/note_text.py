@@ -14,7 +14,7 @@ import yaml
 
 from rlm.core.errors import InvalidInput
 
-from .moments import as_time
+from .timestamps import as_time
 
 _FENCE = re.compile(r"\s*(?:[-*+]\s+|\d+[.)]\s+)?(`{3,}|~{3,})(?!.*`)")
 _OPENED = re.compile(r"<!--|<(style|script)\b[^>]*>|(?<!\S)%%", re.IGNORECASE)

@@ -112,7 +112,7 @@ def test_an_agent_framework_provider_recalls_across_sessions(memory: Memory) -> 
 
 def test_a_notebook_store_does_what_the_harness_s_own_does(memory: Memory) -> None:
     harness = pytest.importorskip("pydantic_ai_harness.memory", reason="needs pydantic-ai-harness: make adapters")
-    from rlm.adapters.notebook import NotebookStore
+    from rlm.adapters.pydantic_ai import NotebookStore
     ours = NotebookStore(memory)
     assert isinstance(ours, harness.SearchableMemoryStore)
 

@@ -21,8 +21,8 @@ from rlm.service.importers import (
     read_export,
 )
 from rlm.service.kakaotalk import chat_title, is_kakaotalk, is_wordless, kakaotalk_messages
-from rlm.service.moments import as_time, has_day_first
 from rlm.service.note_text import chat_turns
+from rlm.service.timestamps import as_time, has_day_first
 
 
 def import_files(

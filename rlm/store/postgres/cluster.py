@@ -132,10 +132,9 @@ def address_of(instance: ClusterInstance,  # an instance
 
 
 def read_catalogue(connection: "Connection[Any]",  # connection to a database with rlm's tables
-                   schema: str = SCHEMA,           # schema of the database that holds the tables
                    ) -> Catalogue | None:          # None: the store is no part of a cluster
     "Return the catalogue that an instance has."
-    row = connection.execute(f"SELECT body FROM {schema}.cluster_catalogue".encode()).fetchone()
+    row = connection.execute(f"SELECT body FROM {SCHEMA}.cluster_catalogue".encode()).fetchone()
     return None if row is None else Catalogue.from_json(row[0])
 
 
@@ -153,15 +152,14 @@ class ClusterPlace:
 def located(connection: "Connection[Any]",  # connection to the database that an address names
             url: str,                       # the address
             namespace: str | None,          # a partition; None: the instance of the address itself
-            schema: str = SCHEMA,           # schema of the database that holds the tables
             sent: bool = False,             # the instance that the namespace left has named this one; its catalogue may not know yet
             ) -> ClusterPlace | None:       # None: the store is no part of a cluster
     "Ask an instance where a namespace is. Raises `StoreError`."
-    table = connection.execute("SELECT to_regclass(%s)", (f"{schema}.cluster_catalogue",)).fetchone()
-    catalogue = read_catalogue(connection, schema) if table is not None and table[0] is not None else None
+    table = connection.execute("SELECT to_regclass(%s)", (f"{SCHEMA}.cluster_catalogue",)).fetchone()
+    catalogue = read_catalogue(connection) if table is not None and table[0] is not None else None
     if catalogue is None:
         return None
-    row = connection.execute(f"SELECT value FROM {schema}.meta WHERE key = 'database_id'".encode()).fetchone()
+    row = connection.execute(f"SELECT value FROM {SCHEMA}.meta WHERE key = 'database_id'".encode()).fetchone()
     here = next((i for i in catalogue.instances if row is not None and i.identity == row[0]), None)
     if here is None:
         raise StoreError(f"The store {hidden_password(url)!r} is none of the cluster whose catalogue it has.",
@@ -169,7 +167,7 @@ def located(connection: "Connection[Any]",  # connection to the database that an
     place, went = here.name if namespace is None or sent else catalogue.place(namespace), False
     if namespace is not None and place == here.name:
         connection.execute(b"SET rlm.whole = 'on'")
-        gone = connection.execute(f"SELECT instance FROM {schema}.moved_namespaces WHERE namespace = %s".encode(), (namespace,)).fetchone()
+        gone = connection.execute(f"SELECT instance FROM {SCHEMA}.moved_namespaces WHERE namespace = %s".encode(), (namespace,)).fetchone()
         place, went = (place, False) if gone is None else (str(gone[0]), True)
     return ClusterPlace(here.name, place, address_of(catalogue.instance(place), url), catalogue, went)
 
@@ -186,8 +184,7 @@ def namespace_of_instance(url: str,        # address of a store
 
 
 @contextmanager
-def instance_connection(url: str,             # address of an instance
-                        schema: str = SCHEMA,  # schema of the database that holds the tables
+def instance_connection(url: str,  # address of an instance
                         ) -> "Iterator[Connection[Any]]":
     "Yield a connection that sees the whole store of an instance. Raises `StoreError`."
     import psycopg
@@ -199,7 +196,7 @@ def instance_connection(url: str,             # address of an instance
         raise connection_error(e, url) from e
     try:
         with closing(opened) as connection:
-            connection.execute(f"SET search_path = {schema}, public; SET rlm.whole = 'on'; SET rlm.namespace = ''; SET rlm.terms = ''; "
+            connection.execute(f"SET search_path = {SCHEMA}, public; SET rlm.whole = 'on'; SET rlm.namespace = ''; SET rlm.terms = ''; "
                                "SET client_min_messages = warning".encode())
             yield connection
     except psycopg.Error as e:

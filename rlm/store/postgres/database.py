@@ -389,17 +389,15 @@ class StatementPipeline:
 def open_place(url: str,                                            # address of a store
                home: str | None,                                    # a namespace; None: the instance of the address
                examine: "Callable[[Connection[Any], str], None]",  # looks at a new connection and its address
-               schema: str,                                         # schema of the database that holds the tables
-               name: str = "",                                      # name of the instance, where it is known
-               sent: bool = False,                                  # whether the instance that the namespace left has named it
                ) -> tuple[str, ClusterPlace | None]:                # None: there is no cluster
     "Return the address of the database that holds a namespace, from instance to instance. Raises `StoreError`."
     import psycopg
+    name, sent = "", False  # of the instance: its name, where it is known; whether the one that the namespace left has named it
     for _ in range(MOST_INSTANCES):
         try:
             with psycopg.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS, cursor_factory=psycopg.ClientCursor) as first:
                 examine(first, url)
-                found = located(first, url, home, schema, sent)
+                found = located(first, url, home, sent)
         except psycopg.Error as e:
             error = connection_error(e, url)
             if name:
@@ -420,9 +418,7 @@ class PostgresDatabase:
                  url: str,                      # address in libpq's form: postgresql://user@host/database
                  *,
                  read_only: bool = False,       # refuse every write
-                 synchronous: str = "normal",   # PostgreSQL waits for its disk in any case; 'normal' and 'full' are the same
                  busy_timeout_s: float = 30.0,  # seconds that a write waits for another one
-                 schema: str = SCHEMA,          # schema of the database that holds the tables
                  migrations: Sequence[Migration] = POSTGRES_MIGRATIONS,  # other ones, for tests
                  home: str | None = None,       # a namespace: of a cluster, the instance that holds it is opened; None: that of the address
                  ) -> None:
@@ -432,13 +428,10 @@ class PostgresDatabase:
         except ImportError:
             raise MissingExtra("A store in PostgreSQL needs the package psycopg, which is not installed.",
                                "Install it with: pip install 'rlm[postgres]'") from None
-        self.schema, self.place = schema, None  # place: where in a cluster it is
-        self.read_only, self.busy_timeout_s, self.synchronous = read_only, busy_timeout_s, synchronous
+        self.read_only, self.busy_timeout_s = read_only, busy_timeout_s
         self.in_memory, self.epoch = False, 0
         self.namespace: str | None = None  # the partition that statements see; None: the whole store
-        if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
-            raise StoreError(f"The name {schema!r} of a schema is none.", "Use small letters, digits and _.")
-        self.url, self.place = open_place(url, home, lambda first, address: prepare(first, address, schema, read_only, migrations), schema)
+        self.url, self.place = open_place(url, home, lambda first, address: prepare(first, address, read_only, migrations))  # in a cluster
         self.path = hidden_password(self.url)
         self._server = ServerConnections(self._new_pool)
         self._pipeline = StatementPipeline(self._server, self.path)
@@ -450,7 +443,7 @@ class PostgresDatabase:
         view = self.for_namespace(namespace)
         if self.place is None and not view._ask(view.current(), "SELECT 1 FROM cluster_catalogue", ()):
             return None
-        url, found = open_place(self.url, namespace, lambda connection, at: None, self.schema)  # a cluster may have been made or have grown
+        url, found = open_place(self.url, namespace, lambda connection, at: None)  # a cluster may have been made or have grown
         own = view._ask(view.current(), "SELECT value FROM meta WHERE key = 'database_id'", ())[0][0]
         return None if found is None or found.catalogue.instance(found.here).identity == own else url
 
@@ -476,7 +469,7 @@ class PostgresDatabase:
               ) -> None:
         "Give a role the rights that a store needs. Raises `StoreError` when the role is not there, or when this one may not grant."
         with self._pipeline.cursor(self.current()) as cursor:
-            for statement in grants(role, cursor.connection.info.server_version, self.schema):
+            for statement in grants(role, cursor.connection.info.server_version):
                 cursor.execute(statement)
 
     @property
@@ -512,7 +505,7 @@ class PostgresDatabase:
                ) -> Path:
         "Refuse: a server's backups are made with the server's own tools."
         raise StoreError(f"The store {self.path!r} is in a server, which makes its own backups; {str(target)!r} was not written.",
-                         f"Use pg_dump --schema={self.schema}, or pg_basebackup; or copy it into a file with `rlm db copy`.")
+                         f"Use pg_dump --schema={SCHEMA}, or pg_basebackup; or copy it into a file with `rlm db copy`.")
 
     def close(self) -> None:
         "Close every connection."
@@ -677,7 +670,7 @@ class PostgresDatabase:
         from psycopg_pool import ConnectionPool
         logging.getLogger("psycopg.pool").addHandler(_QUIET)  # what it warns of reaches callers as errors
         return ConnectionPool(self.url, min_size=1, max_size=CONNECTIONS, timeout=max(self.busy_timeout_s, 1.0), open=True, num_workers=1,
-                              configure=lambda connection: configure(connection, self.schema, self.read_only),
+                              configure=lambda connection: configure(connection, self.read_only),
                               kwargs={"autocommit": True, "cursor_factory": ClientCursor, "connect_timeout": CONNECT_SECONDS})
 
     def _turn(self) -> str:

@@ -231,17 +231,16 @@ END $$;
 NEWEST_RIGHTS = 170000  # server version from which on there is a right to run VACUUM
 
 
-def grants(role: str,             # name of a role that owns nothing
-           server_version: int,   # number of the server's version: 180006
-           schema: str = SCHEMA,  # schema that holds the tables
+def grants(role: str,            # name of a role that owns nothing
+           server_version: int,  # number of the server's version: 180006
            ) -> list[str]:
     "Return the statements that give a role the rights that a store needs: to its rows, not to its tables."
     quoted = '"' + role.replace('"', '""') + '"'
     kinds = {"TABLES": "SELECT, INSERT, UPDATE, DELETE" + (", MAINTAIN" if server_version >= NEWEST_RIGHTS else ""),
              "SEQUENCES": "USAGE, SELECT, UPDATE"}
-    given = [f"GRANT {rights} ON ALL {kind} IN SCHEMA {schema} TO {quoted}" for kind, rights in kinds.items()]
-    later = [f"ALTER DEFAULT PRIVILEGES IN SCHEMA {schema} GRANT {rights} ON {kind} TO {quoted}" for kind, rights in kinds.items()]
-    return [f"GRANT USAGE ON SCHEMA {schema} TO {quoted}", *given, *later]
+    given = [f"GRANT {rights} ON ALL {kind} IN SCHEMA {SCHEMA} TO {quoted}" for kind, rights in kinds.items()]
+    later = [f"ALTER DEFAULT PRIVILEGES IN SCHEMA {SCHEMA} GRANT {rights} ON {kind} TO {quoted}" for kind, rights in kinds.items()]
+    return [f"GRANT USAGE ON SCHEMA {SCHEMA} TO {quoted}", *given, *later]
 
 
 POSTGRES_MIGRATIONS: Sequence[Migration] = (  # one step from version `to - 1` to version `to` of the tables in PostgreSQL
@@ -268,7 +267,6 @@ def is_exposed(host: str,        # host of a connection as libpq knows it; empty
 
 
 def configure(connection: "Connection[Any]",  # a new one
-              schema: str,                   # schema of the database that holds the tables
               read_only: bool,               # refuse every write
               ) -> None:
     "Set up a new connection: where names are looked up, how truth values and sums are written and read."
@@ -294,7 +292,7 @@ def configure(connection: "Connection[Any]",  # a new one
 
     connection.adapters.register_dumper(bool, NumberDumper)
     connection.adapters.register_loader("numeric", SumLoader)
-    connection.execute(f"SET search_path = {schema}, public; SET idle_in_transaction_session_timeout = '10min'; "
+    connection.execute(f"SET search_path = {SCHEMA}, public; SET idle_in_transaction_session_timeout = '10min'; "
                        f"SET default_transaction_read_only = {'on' if read_only else 'off'}; SET jit = off; "
                        "SET client_min_messages = warning; SELECT set_config('statement_timeout', "
                        f"'{STATEMENT_SECONDS}s', false) WHERE current_setting('statement_timeout') = '0'".encode())
@@ -302,7 +300,6 @@ def configure(connection: "Connection[Any]",  # a new one
 
 def prepare(connection: "Connection[Any]",           # outside of a transaction
             url: str,                                # address of the store, as it was given
-            schema: str,                             # schema of the database that holds the tables
             read_only: bool,                         # never make tables
             migrations: Sequence[Migration],  # steps to the present tables
             ) -> None:
@@ -316,11 +313,11 @@ def prepare(connection: "Connection[Any]",           # outside of a transaction
         raise StoreError(f"The server of {place!r} is PostgreSQL {version // 10000}; rlm needs {OLDEST_SERVER // 10000} or newer.",
                          "Upgrade the server.")
     newest = migrations[-1].to
-    here = connection.execute("SELECT to_regclass(%s), to_regnamespace(%s)", (f"{schema}.meta", schema)).fetchone()
-    there = _version(connection, schema, place) if here is not None and here[0] is not None else 0
+    here = connection.execute("SELECT to_regclass(%s), to_regnamespace(%s)", (f"{SCHEMA}.meta", SCHEMA)).fetchone()
+    there = _version(connection, place) if here is not None and here[0] is not None else 0
     if here is not None and here[0] is None and here[1] is not None and connection.execute(
-            "SELECT 1 FROM pg_class WHERE relnamespace = %s::regnamespace LIMIT 1", (schema,)).fetchone():
-        raise StoreForeign(f"The schema {schema!r} of {place!r} holds tables that are not rlm's.",
+            "SELECT 1 FROM pg_class WHERE relnamespace = %s::regnamespace LIMIT 1", (SCHEMA,)).fetchone():
+        raise StoreForeign(f"The schema {SCHEMA!r} of {place!r} holds tables that are not rlm's.",
                            "Give another database; nothing was changed.")
     if there > newest:
         raise StoreNewer(f"The store {place!r} was made by a newer rlm (schema {there}, this one knows {newest}).", "Upgrade rlm.")
@@ -329,15 +326,15 @@ def prepare(connection: "Connection[Any]",           # outside of a transaction
     if read_only:
         raise StoreReadOnly(f"The store {place!r} is to be {'brought up to date' if there else 'made'} first.",
                             "Open it once without read_only.")
-    if there and connection.execute("SELECT row_security_active(%s)", (f"{schema}.memories",)).fetchone() == (True,):
+    if there and connection.execute("SELECT row_security_active(%s)", (f"{SCHEMA}.memories",)).fetchone() == (True,):
         raise StoreError(f"The tables of {place!r} are of an earlier rlm, and belong to another role.",
                          "Bring them up to date as their owner: rlm db init postgresql://OWNER@HOST/DATABASE --role ROLE")
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATION_LOCK,))
-        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}".encode())
-        connection.execute(f"SET LOCAL search_path = {schema}, public".encode())
-        found = connection.execute("SELECT to_regclass(%s)", (f"{schema}.meta",)).fetchone()
-        there = _version(connection, schema, place) if found is not None and found[0] is not None else 0
+        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}".encode())
+        connection.execute(f"SET LOCAL search_path = {SCHEMA}, public".encode())
+        found = connection.execute("SELECT to_regclass(%s)", (f"{SCHEMA}.meta",)).fetchone()
+        there = _version(connection, place) if found is not None and found[0] is not None else 0
         for step in migrations:
             if step.to > there:
                 connection.execute(step.sql.encode())
@@ -345,14 +342,14 @@ def prepare(connection: "Connection[Any]",           # outside of a transaction
                                    "SET value = excluded.value", (str(step.to),))
 
 
-def _version(connection: "Connection[Any]", schema: str, place: str) -> int:
+def _version(connection: "Connection[Any]", place: str) -> int:
     "The version of the tables that are there."
     import psycopg
     try:
-        row = connection.execute(f"SELECT value FROM {schema}.meta WHERE key = 'schema_version'".encode()).fetchone()
+        row = connection.execute(f"SELECT value FROM {SCHEMA}.meta WHERE key = 'schema_version'".encode()).fetchone()
     except psycopg.errors.UndefinedColumn:
         row = None
     if row is None:
-        raise StoreForeign(f"The schema {schema!r} of {place!r} holds tables that are not rlm's.",
+        raise StoreForeign(f"The schema {SCHEMA!r} of {place!r} holds tables that are not rlm's.",
                            "Give another database; nothing was changed.")
     return int(row[0])
