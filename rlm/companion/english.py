@@ -168,7 +168,9 @@ _SHORT = tuple((ending, LazyPattern(short), long) for ending, short, long in (
     ("'re", r"\b([Ww]e|[Tt]hey|[Yy]ou)'re\b", r"\1 are"), ("'s", r"\b([Hh]e|[Ss]he|[Ii]t|[Ww]ho|[Tt]hat)'s\b", r"\1 is"),
     ("n't", r"\b(is|are|was|were|do|does|did|has|have|had)n't\b", r"\1 not"),
     ("'s ", r"(?<=\w)'s (?=gone (?:up|down)\b)", " has "),
-    ("'s ", r"(?<=\w)'s (?=(?:\w+ing|\w+ed|not|now|an?|the|off(?! \w)|gone|over(?! \w)|back)\b)", " is ")))
+    ("'s ", r"(?<=\w)'s (?=(?:\w+ing|\w+ed|not|now|an?|the|off(?! \w)|gone|over(?! \w)|back|in(?!-)|at|on|out|here|ill|sick|lost|missing|"
+                      rf"pregnant|allergic|home(?=(?: again| now| at last| safe)*(?:[,.!]|$))|"
+                      rf"(?:\d+|{one_of(ENGLISH_NUMBERS, 1, 12)})(?=(?: now| today)*(?:[,.!]|$)))\b)", " is ")))
 _PARTS = LazyPattern(r";| (?:[—–-] |(?:and|but|so) (?=(?:now )?(?:i|i'm|my|he|she|we|they|now)\b))|, "
     r"(?=(?:now )?(?:i|my|they|he|she|it|we|our) )|, (?:and|but|so) (?=(?:(?-i:[A-Z][a-z]+)|(?:the|our) \w+) (?:is|are|was|were|has|"
     r"have|had|can|can't|cannot|does|doesn't|will|won't|\w+s|\w+ed) )", re.I)
@@ -180,6 +182,17 @@ _AND_THEN = LazyPattern(r"(?:,| and| but| and then|, and|, but) (?=(?:(?:now|als
     r"now (?:drive|play|drink|eat|own|use|teach|study|go|rent|speak)e?s? )")
 _NOT_BUT = LazyPattern(r"^(?P<s>.+? (?:is|are|was|were)) not (?P<x>[^,;.]+?)(?:[,;]| [—–-]) (?:but )?(?:it|that|they) (?:is|are|was|were) "
                        r"(?P<y>.+)$", re.I)  # *The code is not 44, it is 45*
+
+
+_NEWS = LazyPattern(  # news of the speaker without *I*: *Sold my car*, *Moved to Leeds last week*
+    r"(?:(?:just|finally|recently|officially|already|also|sadly|happily) )*(?:(?:sold|lost|cancell?ed|finished|ditched|dropped|left|quit|"
+    r"gave up|got rid of|traded(?: in)?|swapped|changed|returned) (?:my|our|the)\b|traded (?:the |my )?\w+ (?:in )?for\b|"
+    r"(?:sold|cancell?ed|ditched|dropped|quit|joined|left|adopted) (?-i:[A-Z])|moved (?:to(?! tears)|in with|back to|out)\b|"
+    r"switched (?:to|from)\b|(?:started|stopped|gave up|took up) [a-z]+ing\b|quit (?:smoking|drinking|vaping)|started (?:at|as|a new) |"
+    r"(?:broke|split) up with |got (?:married|engaged|divorced|a new|promoted|fired|laid off|a job)\b|turned \d|adopted an? |"
+    r"(?:retired|graduated|resigned)(?: (?:from|in|last|this|today|yesterday)\b|$))", re.I)
+_NEWS_CUES = frozenset(_entries(  # first four letters of its verbs
+    "sold|lost|canc|fini|ditc|drop|left|quit|gave|got|trad|swap|chan|retu|join|adop|move|swit|star|stop|took|brok|spli|turn|reti|grad|resi"))
 
 
 def _cut(plain: str) -> list[str]:
@@ -208,6 +221,8 @@ def clauses(sentence: str,  # one sentence
     plain = _NOT_BUT.sub(r"\g<s> \g<y>, not \g<x>", plain.rstrip(" .!")) if " not " in plain else plain.rstrip(" .!")
     parts = [part.strip(" .,!") for part in _cut(plain)]
     parts = [part[m.end():] if (m := g.opener.match(part)) else part for part in parts]
+    if parts and not word_starts(parts[0]).isdisjoint(_NEWS_CUES) and _NEWS.match(parts[0]):
+        parts[0] = f"I {parts[0][0].lower()}{parts[0][1:]}"
     if not any(g.unsure.within(part, word_starts(part)) for part in parts):
         yield from filter(None, parts)
 
@@ -356,9 +371,10 @@ _LET_GO = Phrases(frozenset({"let", "laid", "fire", "sack", "dism", "redu"}), La
     rf"(?:(?:have|has|had|just|finally) )*(?:let (?:me|us) go|laid (?:me|us) off|"
     rf"(?:fired|sacked|dismissed) (?:me|us)|made (?:me|us) redundant)(?: (?:on (?i:{WEEKDAY})|in (?i:{MONTH})))?$"))
 _BORN = Phrases(frozenset({"born", "here"}), LazyPattern(  # *Our son was born this morning*; of *was born in Leeds* the place is kept
-    r"^(?:(?i:the|our|my) (?:baby|twins|little one)|(?i:our) (?:(?:little|first|second) )?(?:son|daughter|boy|girl)|"
+    r"^(?:(?:(?i:the|our|my) )?[Bb]aby(?: [A-Z]\w+)?|(?i:the|our|my) (?:twins|little one)|"
+    r"(?i:our) (?:(?:little|first|second) )?(?:son|daughter|boy|girl)|"
     rf"(?i:my) (?:son|daughter)(?= was born$)) "
-    rf"(?:was|were|has been|have been|is|are) (?:finally )?(?:born|here)(?: (?:on (?i:{WEEKDAY})|in (?i:{MONTH})))?$"))
+    rf"(?:was|were|has been|have been|is|are) (?:finally )?(?:born|here)(?: (?:on (?i:{WEEKDAY})|in (?i:{MONTH})|this \w+))?$"))
 _LONG_SINCE = LazyPattern(r"\b(?:19|20)\d\d\b|\byears? ago\b|\bwhen i was\b|\bas a (?:child|kid|student)\b", re.I)
 _NO_NAME = r"He|She|It|They|We|You|I|The|This|That|These|Those|An?|Who|What|All|Some\w*|Every\w+|Any\w+|No\w*|Many|Few|Most|If|When|One"
 _DIED_HOW = (  # not *of boredom*, *in the film*; of *died in the city of Turku* the place is kept

@@ -55,7 +55,8 @@ def particles() -> dict[str, LazyPattern]:
     nouns = data["properties"]
     opener = re.sub(r"\|\s+", "|", data["openers"]) + "|" + data["adverbs"]
     return {
-        "myself": LazyPattern(rf"(?:{'|'.join(sorted(data['self'], key=len, reverse=True))})(?= )"),  # the speaker as the topic
+        "myself": LazyPattern(rf"(?:{'|'.join(sorted(data['self'], key=len, reverse=True))}|"
+                              r"(?:우리|저희)(?= [가-힣]+로 (?:이사|옮)))(?= )"),  # the speaker as the topic
         # a topic that is the speaker's
         "mine": LazyPattern(rf"(?:(?:나는|난|저는|전) )?(?:{mine}) (?P<r>(?:[^ ]+ ){{0,2}}?(?!(?:{data['no_particle']}) )[^ ]+?)"
                             r"(?:은|는|이|가|도|을|를) "),
@@ -124,7 +125,7 @@ _QUOTED = LazyPattern(r"[\"“”「『«]")
 
 
 _PAST = f"[{''.join(map(chr, range(0xAC14, 0xD7A4, 28)))}]"  # syllables that end in the consonant of the past: 했, 갔, 꿨
-_POSTPOSED = LazyPattern(rf"(?P<a>(?:.* )?)(?P<v>[가-힣]*(?:{_PAST}[어다]?요?|습니다|[합입]니다|[했었]음|함)) "
+_POSTPOSED = LazyPattern(rf"(?P<a>(?:.* )?)(?P<v>[가-힣]*(?:{_PAST}[어다]?요?|습니다|[합입]니다|[했었]음|함)),? "
                         rf"(?P<n>(?:{MOMENT.pattern}|[가-힣A-Za-z]+)(?:으로|로|에서|에|을|를))")  # `이직했어요 카카오로`
 
 
@@ -189,6 +190,9 @@ _PERSON_NAMED = LazyPattern(  # `딸 하은이`
 _HONORED_TOPIC = LazyPattern(r"께서는?(?= )")  # `어머니께서는`, as `어머니는`
 
 
+_OF_NOW = LazyPattern(r"^(?:이번 ?(?:달|주|학기)|올해)(?:은|는|에는|엔) (?=[^ ]+ ?[^ ]*$)")  # no topic: `이번 달은 야간 근무예요`
+
+
 @dataclass(frozen=True)
 class Topic:
     "What a clause is about, and what is left of it."
@@ -204,6 +208,7 @@ def split_topic(clause: str,   # one clause
     "Return what a clause is about and what it says. Without a topic, the speaker is meant."
     p = particles()
     rest = _HONORED_TOPIC.sub("는", clause)
+    rest = _OF_NOW.sub("", rest, count=1)
     for _ in range(2):  # an opener may stand on both sides of the topic
         rest = rest[m.end():] if (m := p["opener"].match(rest)) else rest
     rest = p["ours"].sub("우리 ", rest, count=1) if p["ours"].match(rest) else rest
@@ -383,7 +388,8 @@ def _rescheduled(t: Topic, speaker: str, instead: tuple[str, ...]) -> Statement 
 
 def _one_at_a_time(noun: str, value: str) -> bool:
     "Whether a noun has one value at a time: a name, number or code, or a role that a person of this name holds."
-    return bool(particles()["naming"].fullmatch(noun)) or bool(_PERSON.fullmatch(value) and _ROLE.fullmatch(noun))
+    given = re.fullmatch(_GIVEN, value) is not None and not _NO_GIVEN.fullmatch(value)
+    return bool(particles()["naming"].fullmatch(noun)) or bool((given or _PERSON.fullmatch(value)) and _ROLE.fullmatch(noun))
 
 
 def _held_by(t: Topic) -> str | None:
@@ -503,8 +509,9 @@ _SENT_OFF = LazyPattern(  # `두부를 하늘나라로 보냈어`
     r"(?:(?:하늘나라로|하늘로|무지개 ?다리로|먼저) ?(?:떠나)?(?:보냈|보내 ?줬|보내셨)|안락사(?:를)? ?(?:시켰|시켜|했)|"
     r"떠나보냈)[가-힣]*$")
 _BABY_IS_BORN = LazyPattern(  # `우리 아들 태어났어`; not `딸은 2015년에 태어났어`
-    r"(?:(?:드디어|방금|오늘|어제|어젯밤|오늘 아침|무사히|건강하게) )*(?:우리 )?(?:아기|아들|딸|쌍둥이|첫째|둘째)(?:가|이|들이)? ?"
-    r"(?:(?:드디어|방금|오늘|어제|어젯밤|오늘 아침|무사히|건강하게|지난주에) )*태어났[가-힣]*")
+    r"(?:(?:드디어|방금|오늘|어제|어젯밤|(?:오늘 )?(?:아침|새벽|밤)에?|무사히|건강하게) )*"
+    r"(?:우리 )?(?:아기|아들|딸|쌍둥이|첫째|둘째)(?:가|이|들이)? ?"
+    r"(?:(?:드디어|방금|오늘|어제|어젯밤|오늘 아침|무사히|건강하게|지난주에) )*(?:태어났|나왔)[가-힣]*")
 _LEFT_ME = LazyPattern(r"(?:나를|날|저를|절) (?:찼|차 ?버렸|떠났|버렸|버리고 갔)[가-힣]*$")  # `준호가 날 찼어`
 
 

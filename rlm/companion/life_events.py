@@ -12,7 +12,7 @@ TOGETHER_AGAIN = "together again"  # relation of a couple that was parted; its v
 
 COUPLE_CUES = frozenset((  # first four letters of words of which one is in every sentence about a couple that other lists do not know
     "brok", "spli", "sepa", "divo", "part", "toge", "coup", "dump", "ende", "call", "marr", "enga", "dati", "back", "took", "seei", "over",
-    "tied", "hitc", "elop"))
+    "tied", "hitc", "elop", "rema"))
 _EN_NOUNS, _KO_NOUNS = english_names("spouse", "partner"), korean_names("spouse", "partner")
 _SPOUSES = english_names("spouse") + korean_names("spouse")
 _NOUN = rf"(?:{'|'.join(_EN_NOUNS)})"
@@ -40,8 +40,9 @@ _AGAIN = LazyPattern(  # *We're back together*, *I'm seeing Marcus again*
     rf"I{_HAVE} (?:(?:gotten )?back (?:together )?with|took) (?P<o>{_NAME}|my (?:ex|{_NOUN}))(?: back)?){_WHEN}")
 _IS = LazyPattern(rf"(?P<x>{_NAME}(?: {_NAME})?) (?:is|'s) (?:now )?my (?P<r>(?:ex-?)?(?:{_NOUN}))[.! ]*$")
 _HAS = LazyPattern(rf"I(?: have|'ve)(?: got)? an? (?:new )?(?P<r>{_NOUN})(?:,? (?:called |named )?(?P<x>{_NAME}))?(?: now)?[.! ]*$")
-_PAIR = LazyPattern(rf"(?:(?P<x>{_NAME}) and I|I and (?P<y>{_NAME}))(?:'re| are| got| have been)(?: now| just| finally)?"
-                    rf" (?P<r>married|hitched|tied the knot|eloped|engaged|dating|a couple|together|going out){_WHEN}")
+_PAIR = LazyPattern(rf"(?:(?P<x>{_NAME}) and I|I and (?P<y>{_NAME}))(?:'re| are| got| have been|(?= remarried))(?: now| just| finally)?"
+                    rf" (?P<r>(?:re)?married|hitched|tied the knot|eloped|engaged|dating|a couple|together|going out)"
+                    rf"(?: for (?!a while$)[\w ]+)?{_WHEN}")
 _WED = LazyPattern(rf"(?:[Ww]e|I)(?:'re|'ve|'m)?(?: (?:have|has|are|am|just|finally|officially|actually|got|now))* "
                    rf"(?:(?P<m>married|hitched|tied the knot|eloped)|(?<=got )engaged){_WHEN}")  # not *was married*
 _OPENER = LazyPattern(r"(?:(?:[Ss]adly|[Ww]ell|[Ss]o|[Oo]h|[Oo]k(?:ay)?|[Uu]nfortunately|[Yy]es|[Nn]o|[Uu]pdate|[Nn]ews|[Bb]ad news|"
@@ -69,7 +70,7 @@ def couple_statement(sentence: str,  # one English sentence, with contractions
     if m := _HAS.match(plain):
         return Statement(speaker, relation_of(m["r"])[0], m["x"] or m["r"], m["x"] is not None), ""
     if m := _PAIR.match(plain):
-        wed = m["r"] in ("married", "hitched", "tied the knot", "eloped")
+        wed = m["r"] in ("married", "remarried", "hitched", "tied the knot", "eloped")
         return Statement(speaker, "spouse" if wed else "partner", m["x"] or m["y"], True), plain[m.end():]
     if (m := _WED.match(plain)) and not re.search(r"\b(?:19|20)\d\d\b|\bago\b", m[0]):
         return Statement(speaker, _STATUS, "married" if m["m"] else "engaged", True), plain[m.end():]
@@ -182,7 +183,8 @@ _TURNS = tuple((relation, begins, LazyPattern(value), over, LazyPattern(of)) for
     ("service", False, ".*", "occupation", r"soldier|군인|.*병|사회복무요원"),
     ("employer", True, ".+", "employment", ".*"), ("employment", True, _OUT_OF_WORK.pattern, "employer", ".*"),
     ("marital status", True, "married|결혼|재혼|기혼|유부.", "partner", ".*"),
-    ("illness", False, "", "have", _ILL), ("illness", False, "", "has", _ILL)))
+    ("illness", False, "", "have", _ILL), ("illness", False, "", "has", _ILL),
+    ("missing", False, "", "hospital", ".*"), ("missing", False, "", "custody", ".*"), ("custody", False, "", "hospital", ".*")))
 _KINDS_OF = (  # what of *the gym*, *piano* or `수영` may be given up
     " membership", " subscription", " account", " lesson", " lessons", " class", " classes", "장", " 학원", " 수업", " 회원권")
 _PET_NOUNS = frozenset({*english_names("pet", "animal"), *korean_names("pet", "animal")})

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['CUES', 'READ', 'Matrix', 'READER', 'WORTH_READING', 'READ_OF_EACH', 'ENDS', 'BOTH_END', 'PRIOR', 'MAY_END',
-           'STANDS_OUT', 'IF_SAME', 'COMPARED', 'READ_LIMITS', 'LINKED', 'AT_ONCE', 'ENDED', 'text_cues', 'pair_cues',
-           'told_by_grammar', 'told_of_another', 'leaves_as_it_was', 'says_more', 'tells_another_number',
+           'STANDS_OUT', 'IF_SAME', 'COMPARED', 'READ_LIMITS', 'NEWS_FROM', 'LINKED', 'AT_ONCE', 'ENDED', 'text_cues',
+           'pair_cues', 'told_by_grammar', 'told_of_another', 'leaves_as_it_was', 'says_more', 'tells_another_number',
            'is_about_something_else', 'PairModel', 'pair_inputs', 'run_networks', 'pair_model', 'PairReader',
            'pair_reader', 'PairJudgement']
 
@@ -20,14 +20,16 @@ from datetime import datetime, timedelta
 from functools import cache, lru_cache
 from pathlib import Path
 from threading import Lock
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .statement import DATA, Statement, language_data, list_members, normal_value
+from .statement import DATA, MOVED, Statement, language_data, list_members, normal_value
 from .fact_extraction import MOST_CHARACTERS, is_untrue, text_facts
-from .memory_facts import is_kept_as_given, speaker_of
+from .korean import near_names
+from .memory_facts import PRONOUNS, is_kept_as_given, speaker_of
 from .supersession import current_again, end_memory
 from .value_equality import same_value, verb_of
 from ..core.clock import Clock
@@ -35,6 +37,7 @@ from ..core.guard import may_overrule
 from ..search.query_features import numbered_things, tells_change
 from ..core.text import split_sentences, tokens
 from ..core.text.calendar_words import WEEKDAY
+from ..core.text.kinship import FAMILY, english_names
 from ..core.text.normal_form import LazyPattern, text_cache
 from ..core.text.number_words import ENGLISH_NUMBERS, KOREAN_COUNTING, one_of
 from ..search.candidates import LATER
@@ -125,6 +128,11 @@ def told_by_grammar(old: str,  # words of the older memory
     *The capital of Peru is Lima* ends no other capital, and *Mum called off the wedding* may end *Mum and Gerald are engaged*. So it does
     where both tell the same of two that are the user's: the schools of an elder and a younger daughter."""
     a, b = text_cues(old), text_cues(new)
+    asserted = [{(s.key[0], verb_of(s.key[1])) for s in t.facts if s.key[0] and s.key[0] not in PRONOUNS} for t in (a, b)]
+    who = [{subject for subject, _ in said} for said in asserted]
+    if {relation for _, relation in asserted[0]} & {relation for _, relation in asserted[1]} and who[0].isdisjoint(who[1]) and (
+            who[1] == {"user"} or (who[0] == {"user"} and all(name.startswith("user's ") for name in who[1]))):
+        return True  # *I'm not allergic to nuts* after *Leo is allergic to nuts*
     if len(mine := [{s.key for s in t.facts if s.key[0].split("'s ")[0] == "user"} for t in (a, b) if t.facts]) == 2:
         subjects, relations = ([{key[part] for key in keys} for keys in mine] for part in (0, 1))
         if relations[0] & relations[1] and subjects[0].isdisjoint(subjects[1]):
@@ -142,16 +150,26 @@ _SELF = LazyPattern(r"\b(?:i|me|my|we|us|our)\b|(?:^| )(?:나|내|난|우리|저
 _OWN_PERSON = LazyPattern("(?:my|our|우리|내|제) ", re.I)
 
 
+@cache
+def _near_korean() -> re.Pattern[str]:
+    "Someone near to the speaker by a Korean name: `처남`."
+    return re.compile("|".join(sorted(near_names(), key=len, reverse=True)))
+
+
 def told_of_another(old: str,  # words of the older memory
                     new: str,  # words of the newer one
                     ) -> bool:
-    "Return whether the older states facts of the user, and the newer is of somebody near to them alone: *My sister got a house in Hull*."
+    """Return whether the older states facts of the user or of another near to them, and the newer is of somebody near alone: *My sister got
+    a house in Hull*."""
     a, b, own = text_cues(old), text_cues(new), _OWN_PERSON.match(new)
-    who = _cue_patterns()[CUES.index("person")].match(new, own.end() if own else 0)
+    start = own.end() if own else 0
+    who = _cue_patterns()[CUES.index("person")].match(new, start) or _near_korean().match(new, start)
     if who is None or not (who[0].isascii() or new.startswith(("은", "는", "이 ", "가", "도"), who.end()) or who[0][-1] in "은이"):
         return False
-    return bool(a.facts) and all(s.key[0] == "user" for s in a.facts) and not (
-        a.people & b.people or _SELF.search(new, own.end() if own else 0))
+    of_others = {s.key[0].removeprefix("user's ") for s in a.facts} - {"user"}
+    if not a.facts or near_names().get(who[0], who[0]) in of_others or not all(name in near_names() for name in of_others):
+        return False
+    return not (a.people & b.people or _SELF.search(new, start))
 
 
 _OF_A_DAY = LazyPattern(rf"\b(?:today|tonight|yesterday|last night|this (?:morning|afternoon|evening|week|weekend|{WEEKDAY}))\b|"
@@ -160,7 +178,8 @@ _FROM_THEN_ON = LazyPattern(r"\b(?:from|as of|since|starting) (?:today|tonight|y
                             r"\b(?:let (?:me|us) go|fired|sacked|redundant|laid off)\b", re.I)
 _SUPPOSED = LazyPattern(  # *if Erik snores again I'm divorcing him*, *The doctor wants me to stop some day*
     r"\bif\b.*\b(?:I'?m|I'?ll|I'?d|we'?re|we'?ll|we'?d|would|will)\b|\b(?:I'?ll|I'?d|would)\b.*\bif\b|\bwants? (?:me|us) to\b|"
-    r"\bsome ?day\b|(?:으면|[가-힣]면) .*(?:거야|거예요|겠어|겠다|버릴|할래)|언젠가|고 싶", re.I)
+    r"\bsome ?day\b|\b(?:nearly|almost) [a-z]+(?:ed|t|d|ght|ft)\b|뻔 ?(?:했|하)|"
+    r"(?:으면|[가-힣]면) .*(?:거야|거예요|겠어|겠다|버릴|할래)|언젠가|고 싶", re.I)
 _TOLD_STORY = LazyPattern(r"\b(?:in|watch\w*|read\w*|saw) (?:the|a|an|my|this|that) (?:[\w-]+ )?"
                           r"(?:film|movie|novel|series|show|episode|book|play|drama|song|game)\b|"
                           r"(?:드라마|영화|소설|웹툰|연극|만화|노래|게임)(?:에서|에|를|을|속|가) ?", re.I)
@@ -172,6 +191,9 @@ _OTHER_DOES = LazyPattern(rf"(?!(?:I|We|My|Our|The|This|That|It|He|She|They|You|
                           rf"[A-Z][\w-]+ (?:{_CHANGE_DONE})\b")
 _HOUR = LazyPattern(r"\bat \d|\d:\d\d|\d ?[ap]\.?m\b|o'clock|\d ?시(?!간)", re.I)
 _HABITUAL = LazyPattern(r"\b(?:every|each|daily|an? (?:day|week|month)|times|usually|always)\b|매일|하루|마다|항상|보통|늘 |주 ?\d", re.I)
+_PEOPLE = rf"(?:{'|'.join(english_names(*FAMILY, 'acquaintance', 'boss', 'flatmate', 'landlord'))}|friend|neighbou?r|colleague)"
+_OF_ANOTHERS = LazyPattern(rf"(?:(?:my|our) )?(?:\w+)['’]s (?:\w+ )?(?P<n>{_PEOPLE})s?\b", re.I)  # *Theo's cousin is four now*
+_ADDED = LazyPattern(r"\b(?:too|as well)[.!]*$|\balso\b|둘째|하나 더", re.I)  # what comes besides ends nothing
 _STATES = {"residence": "place", "kind of residence": "place", "place of work": "work",
            "employer": "work", "occupation": "work", "school": "work", "salary": "work", "rank": "work",
            "spouse": "couple", "partner": "couple", "marital status": "couple", "age": "age", "birthday": "birthday",
@@ -191,6 +213,13 @@ def leaves_as_it_was(old: str,  # words of the older memory
         return True
     if _TOLD_STORY.search(new) and not _TOLD_STORY.search(old) and all(s.key[0] != "user" for s in b.facts):
         return True
+    if (m := _OF_ANOTHERS.match(new)) and not re.search(rf"\b{m['n']}", old, re.I):
+        return True
+    if _ADDED.search(new) and not (any(told) or any(b.cues[CUES.index(name)] for name in ("correction", "negation"))):
+        return True
+    taken_up = any(told) or b.cues[CUES.index("same")] or b.cues[CUES.index("correction")] or bool(a.states)
+    if a.facts and all(s.negated for s in a.facts) and not taken_up and b.words.isdisjoint(tokens(" ".join(s.value for s in a.facts))):
+        return True  # *had a soda* of *I don't drink*: what is denied is not spoken of
     kinds = [{_STATES.get(s.key[1], "") for s in t.facts} for t in (a, b)]
     own = bool(a.facts) and all(s.key[0] == "user" for s in a.facts) and not kinds[0] <= {""}
     mine = _OWN_PERSON.match(new)
@@ -278,12 +307,28 @@ def tells_another_number(old: str,  # words of the older memory
 _WRONGLY_BELIEVED = LazyPattern(  # *Turns out I'm not allergic to cats*, `알고 보니 땅콩 알레르기가 아니래`
     r"(?=.*(?:\bturn(?:s|ed) out\b|\bafter all\b|알고 ?보니|알아보니))"
     r".*?(?:\bnot\b|n['’]t\b|\bnever\b|\bno\b(?= \w))(?P<en>.*)|"
-    r"(?=.*(?:알고 ?보니|알아보니|검사))(?P<ko>.*?)(?:이|가|은|는)? ?(?:아니|없)[가-힣]*[.!~]*$", re.I)
+    r"(?=.*(?:알고 ?보니|알아보니|검사|아니[래었라]))(?P<ko>.*?)(?:이|가|은|는)? ?(?:아니|없)[가-힣]*(?:[.!~,]|$)", re.I)
 _OF_PREDICATES = frozenset(tokens(  # words of what is said of a thing, which name none
     "allergic allergy allergies intolerant intolerance called named name like likes love eat drink take taking have has had got after all "
     "really actually anymore any more even at in on it that this 알고 보니 알레르기 알러지 이름 알아보니 검사"))
 _OF_NAMES = LazyPattern(r"\b(?:name[ds]?|call(?:ed|s)? me|surname|nickname|go(?:es)? by|born|birthday)\b|"
                         "이름|성함|불러|개명|생일|생신|태어", re.I)
+
+
+_WHO_SAYS = LazyPattern(rf"(?:^|(?<= ))(?:나|저|난|전|내가|제가|우리|저희|{'|'.join(near_names())})(?:는|은|가|이|도|께서는)?(?= )")
+
+
+_OF_NO_EVENT = frozenset(("나", "내", "제", "저", "우리", "저희", "이번", "다음", "그", "my", "our", "the", "next", "this", "a", "an"))
+
+
+def _other_event(old: str, had: Sequence[Statement], said: Sequence[Statement]) -> bool:
+    "Whether the newer tells the moment of another event of the same noun alone: `부산 출장` of `제주 출장`."
+    named = [words for s in said if s.relation in ("time", MOVED) and len(words := s.key[0].rpartition("'s ")[2].split()) > 1]
+    if len(named) != 1 or any(s.relation not in ("time", MOVED) for s in (*had, *said)):
+        return False
+    [(*more, noun)] = named
+    before = re.findall(rf"([\w'-]+) {re.escape(noun)}", normal_value(old))
+    return bool(before) and all(word not in _OF_NO_EVENT and not word.endswith("'s") for word in before) and not any(w in old for w in more)
 
 
 def is_about_something_else(old: str,  # words of the older memory
@@ -294,7 +339,11 @@ def is_about_something_else(old: str,  # words of the older memory
     if kinds and kinds <= {"name", "birthday"} and not (_OF_NAMES.search(new) or kinds & {s.key[1] for s in text_cues(new).facts}):
         return True
     m = _WRONGLY_BELIEVED.match(new)
-    denied = frozenset(tokens(m["en"] or m["ko"] or "")) - _OF_PREDICATES if m else frozenset()
+    denied = frozenset(tokens(_WHO_SAYS.sub("", m["en"] or m["ko"] or ""))) - _OF_PREDICATES if m else frozenset()
+    if _other_event(old, a.facts, text_cues(new).facts) or (_denies_another(old, new) and text_facts(new).nothing_else):
+        return True
+    if any(word in old for word in denied if not word.isascii()):  # *암* of `암이래`
+        return False
     return bool(denied) and denied.isdisjoint(frozenset(tokens(old)) | a.words)
 
 # %% ../../nbs/85_companion/18_pair_judge.ipynb #88359383
@@ -426,6 +475,8 @@ IF_SAME = 0.4  # probability that both need for that, and for an end, were they 
 COMPARED = 16  # nearest memories that a new one is set beside; the one that it replaces is among 8 in .63 of cases in English, in 16 in .72
 READ_LIMITS = 0.1, 0.2  # the same two where both texts were read together; at .05 and .1 updates of `dev` are first in .88/.79 instead
 # of .84/.74, but of pairs that tell two attributes of one subject .34/.21 instead of .25/.12 are put after
+NEWS_FROM = 0.3  # probability from which a turn is kept for what it replaces that would be skipped: of 903 labelled turns of small talk,
+# in a store of 260 others, 5 are; at .2, from which they are linked, 9
 LINKED = 3  # memories that one newer memory may replace, at most; which of them is meant, the question tells
 AT_ONCE = 32  # memories of one write that are judged with it; of more, the night does
 ENDED = "superseded by"  # type of the link from a memory that the model has ended
@@ -515,11 +566,28 @@ class PairJudge:
         "Return what memories replace, or may, where the store says otherwise so far. Nothing is changed."
         return self._judged(self._pairs(records), True)[0]
 
+    def replaces(self,
+                 record: MemoryRecord,  # a memory that is not stored yet
+                 vectors: Matrix,       # (parts, dim) its vectors, as its embedder made them
+                 ) -> bool:
+        "Return whether a memory, were it stored, would end another or be linked to one that it may replace. Nothing is changed."
+        info, now = self._model(), self.clock.now()
+        if info is None or not (_is_statement(record, now) and _tells_of_change(record)):
+            return False
+        its = {record.seq: info.calibration.centre(vectors[:1])[0]}
+        older = [(old, record) for old in self._nearest(record, its) if old.valid_from <= record.valid_from]
+        return any(j.probability >= NEWS_FROM for j in self._judged(older, True, its)[0])
+
+    def _model(self) -> EmbeddingModelInfo | None:
+        "The store's model, if the networks know its vectors."
+        info = self.storage.vectors.model()
+        return info if info is not None and info.model == pair_model().embedder else None
+
     def _pairs(self, records: Sequence[MemoryRecord]) -> list[tuple[MemoryRecord, MemoryRecord]]:
         "Older and newer memories that are to be compared."
         now = self.clock.now()
         mine = [r for r in records if _is_statement(r, now) and _tells_of_change(r)]
-        if not mine or (info := self.storage.vectors.model()) is None or info.model != pair_model().embedder:
+        if not mine or (info := self._model()) is None:
             return []
         vectors, pairs = self._vectors(info, [r.seq for r in mine]), dict[tuple[int, int], tuple[MemoryRecord, MemoryRecord]]()
         for record in mine:
@@ -542,14 +610,18 @@ class PairJudge:
             index = self.search.index.semantic.index if ready else None
             seqs = [] if index is None else index.search(vector, 2 * COMPARED, rescore=False)[0].tolist()
             found, now = self.storage.memories.records(seqs), self.clock.now()
-        back = (_TURNS_BACK if record.session else 1) if _REFERS_BACK.match(record.text) else record.seq
-        others = [found[s] for s in seqs if record.seq - back <= s < record.seq and s in found]
+        refers = _REFERS_BACK.match(record.text) is not None
+        before = record.seq or (0 if refers else max(found, default=0) + 1)  # what is not stored yet has no turn just before it
+        back = (_TURNS_BACK if record.session else 1) if refers else before
+        others = [found[s] for s in seqs if before - back <= s < before and s in found]
         return [o for o in others if _is_statement(o, now) and speaker_of(o) == speaker_of(record)][:COMPARED]
 
-    def _judged(self, pairs: Sequence[tuple[MemoryRecord, MemoryRecord]], read: bool) -> tuple[list[PairJudgement], list[MemoryRecord]]:
-        "The older memories that newer ones replace, one at most of each, or may replace, the likeliest first; and newer ones to be read."
+    def _judged(self, pairs: Sequence[tuple[MemoryRecord, MemoryRecord]], read: bool,
+                its: Mapping[int, NDArray[np.float32]] = MappingProxyType({})) -> tuple[list[PairJudgement], list[MemoryRecord]]:
+        """The older memories that newer ones replace, one at most of each, or may replace, the likeliest first; and newer ones to be read.
+        The vectors of memories that are not stored are given."""
         info = self.storage.vectors.model() if pairs else None
-        vectors = {} if info is None else self._vectors(info, sorted({r.seq for pair in pairs for r in pair}))
+        vectors = {} if info is None else {**self._vectors(info, sorted({r.seq for pair in pairs for r in pair})), **its}
         pairs = [(old, new) for old, new in pairs if old.seq in vectors and new.seq in vectors and old.text != new.text
                  and not (told_by_grammar(old.text, new.text) or told_of_another(old.text, new.text)
                           or leaves_as_it_was(old.text, new.text) or tells_another_number(old.text, new.text)

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['WEIGHTS', 'DENSE', 'LANGUAGES', 'MOST_CHARACTERS', 'FEATURES', 'ACTIONS', 'Vector', 'HIDDEN', 'EPSILON', 'RATE',
-           'SAVE_FROM', 'SKIP_UP_TO', 'MIDDLE', 'CONFIDENCE', 'SUREST', 'FORGETS', 'FINAL', 'VOTE', 'DETAIL',
+           'SAVE_FROM', 'SKIP_UP_TO', 'MIDDLE', 'CONFIDENCE', 'SUREST', 'NEWS', 'FORGETS', 'FINAL', 'VOTE', 'DETAIL',
            'SEED_RULES', 'ASIDE', 'PRAISE', 'BLAME', 'CONTINUED', 'EXTENDED', 'INDIFFERENT', 'SHORT', 'SEED_VALUES',
            'SIZES', 'DROPOUT', 'CAPACITY', 'BATCH', 'STEPS', 'STEP', 'PRAISE_STEP', 'WIDEST', 'shows',
            'forgotten_subject', 'Importance', 'unquoted', 'states_fact', 'only_acknowledges', 'only_asks',
@@ -248,6 +248,7 @@ _LAST_CLAUSE = LazyPattern(r"[,;.!—]+\s|\s[-–]\s|(?<=[는은인신]데) |(?<
 CONFIDENCE = 3.0  # expected reward for each step of importance above `MIDDLE`; with 1, praise of right skips taught to skip everything
 SUREST = 0.5  # expected reward at most before anything was learned: at 1, blame could never move a decision below the other one
 _ASKS = "a question that states nothing"
+NEWS = "it changes what is stored"  # reason for which a turn is kept that the policy would skip
 FORGETS = "it asks to forget"  # reason for which a turn is not kept: the service looks for what it means
 FINAL = ("small talk", "a secret", "it asks to be remembered",  # reasons that the model of turns does not touch
          "it changes what is planned", "it changes a life", FORGETS, "a thing and its value", "it denies what may be remembered")
@@ -285,6 +286,13 @@ class PolicyDecision:
     def action(self) -> str:
         "Return SAVE, RETRIEVE or SKIP; SAVE for a turn that is saved and looked up."
         return "SAVE" if self.save else "RETRIEVE" if self.retrieve else "SKIP"
+
+    @property
+    def states(self) -> bool:
+        "Return whether a turn that is not saved tells something, which may be news of what is stored; a tried skip stays one."
+        told = self.importance
+        return not (self.save or self.phase == "trial" or told.small_talk or told.unreal or told.question or self.reason in FINAL
+                    or self.reason.startswith("a request"))
 
     def __str__(self) -> str:
         both = " and ".join(n for n, on in (("SAVE", self.save), ("RETRIEVE", self.retrieve)) if on) or "SKIP"

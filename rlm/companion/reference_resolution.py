@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
 from .english import WHEN as ENGLISH_WHEN
-from .fact_extraction import ANSWER, COUNTED, MEANT, alike, corrects, text_facts, value_in_place
-from .korean import MOMENT as KOREAN_WHEN
+from .fact_extraction import ANSWER, COUNTED, LEFT_OUT, MEANT, TAKEN_BACK, alike, corrects, text_facts, value_in_place
+from .korean import MOMENT as KOREAN_WHEN, kin_subjects, near_names
 from .life_events import TOGETHER_AGAIN, over_with_couple
 from .memory_facts import HAD, PRONOUNS, RETURNED, SWITCHED, speaker_of, with_value
 from .statement import DIED, MOVED, Statement, language_data, list_members, normal_value
@@ -41,6 +41,26 @@ class Reference:
 def _as_of(fact: Fact, one: Fact) -> Fact:
     "A fact with the subject and the relation of another."
     return replace(fact, subject=one.subject, subject_key=one.subject_key, relation=one.relation, relation_key=one.relation_key)
+
+
+_NOUN_PARTICLE = LazyPattern(r"(?<=[가-힣])(?:이|가|은|는)$")
+
+
+def _as_told(fact: Fact, by: Fact) -> Fact:
+    "A stored fact as one of the memory that repeats or denies it."
+    return replace(fact, seq=by.seq, place=by.place, alone=by.alone, valid_from=by.valid_from, valid_to=by.valid_to)
+
+
+_NEAR_NOUNS = frozenset((*english_names(*FAMILY, "relative", "acquaintance"), *near_names().values()))
+
+
+def _person(value: str, me: str) -> str:
+    "The subject that a value names: the speaker, or someone near to them; empty: it names nobody."
+    plain = _NOUN_PARTICLE.sub("", value)
+    if value in ("me", "i", "나", "내", "저", "제"):
+        return me
+    noun = near_names().get(value) or near_names().get(plain) or value
+    return f"{me}'s {noun}" if noun in _NEAR_NOUNS else ""
 
 
 def _of_one(facts: Sequence[Fact]) -> bool:
@@ -224,11 +244,35 @@ class ReferenceResolver:
                 fact: Fact,               # a fact that it states
                 instead: tuple[str, ...],  # normal forms of the values that it replaces
                 ) -> list[Reference]:
-        "Return a denial of *both*, *either* or `둘 다` as one of each thing that is meant; any other statement as it is."
+        """Return a denial of *both*, *either* or `둘 다` as one of each thing that is meant, what takes the turn before back as the end of
+        each of its facts, and *not my sister, my cousin* as a denial of the one and a statement of the other; any other as it is."""
+        if not fact.subject_key and (told := self._taken(record, fact, instead)):
+            return told
         found = self.both(record, fact) if not fact.affirmed and fact.relation != DIED else None
         had, earlier = found or ([], ())
         return [Reference(replace(fact, value=o.value, value_key=o.value_key), instead, earlier=earlier if n == 0 else ())
                 for n, o in enumerate(had)] or [Reference(fact, instead)]
+
+    def _taken(self, record: MemoryRecord, fact: Fact, instead: tuple[str, ...]) -> list[Reference]:
+        "The facts of the turn before that a turn without a subject takes back, names too much, or says of another person."
+        me, before = normal_value(speaker_of(record)), self._just_said(record)
+        if fact.relation in (TAKEN_BACK, LEFT_OUT):
+            had = [o for o in before if o.affirmed and (fact.relation == TAKEN_BACK or o.value_key == fact.value_key)]
+            return [Reference(_as_told(replace(o, ended=True), fact)) for o in had]
+        who = _person(fact.value_key, me)
+        if not who or not (of := _person(instead[0], me) if instead else fact.relation == "meant"):  # *I meant my cousin*
+            return []
+        had = [o for o in before if o.affirmed and (of is True or o.subject_key in (of, *kin_subjects(of)))]
+        return [Reference(r, borrowed=True) for o in had for r in (_as_told(replace(o, negated=True), fact),
+                                                    _as_told(replace(o, subject=who, subject_key=who), fact))]
+
+    def _just_said(self, record: MemoryRecord) -> list[Fact]:
+        "The facts of the speaker's memory before this one, an assistant's turn aside."
+        near = [o for o in self.facts.recent(record.namespace, _NEAR) if 0 < record.seq - o.seq <= _just_before(record)]
+        near = [o for o in near if o.seq == near[0].seq]
+        before = self.memories.records([near[0].seq]).get(near[0].seq) if near else None
+        same = before is not None and (before.session, speaker_of(before)) == (record.session, speaker_of(record))
+        return near if same else []
 
     def both(self,
              record: MemoryRecord,  # a memory that is being stored
@@ -308,7 +352,8 @@ class ReferenceResolver:
         rest = "" if re.search(r"\d", rest) and re.search(r"\d", fact.value) else rest  # → *Friday at 10*
         value = (f"{one.value[:len(start)]}{fact.value}{one.value[len(one.value) - len(rest):]}" if old
                  else value_in_place(one.value, fact.value) or fact.value)
-        told = replace(with_value(one, value), seq=fact.seq, alone=fact.alone, valid_from=fact.valid_from, valid_to=fact.valid_to)
+        told = _as_told(with_value(one, value), fact)
+        instead = instead if one.single else instead or (one.value_key,)
         return Reference(told, instead, True, () if known else (one,))
 
     def _replaced(self, record: MemoryRecord, fact: Fact) -> tuple[str, ...]:
@@ -327,17 +372,17 @@ class ReferenceResolver:
 
     def _last_said(self, record: MemoryRecord, fact: Fact) -> list[Fact]:
         "The one fact of the turn before, an assistant's apart, if a bare value can take the place of its own: a number of a number."
-        near = [o for o in self.facts.recent(record.namespace, _NEAR) if 0 < record.seq - o.seq <= _just_before(record)]
-        near = [o for o in near if o.seq == near[0].seq]
-        if len(near) != 1 or not near[0].single or not near[0].affirmed:
+        near = self._just_said(record)
+        if len(near) != 1 or not (near[0].single or fact.relation in ("meant", "noun")) or not near[0].affirmed:
             return []
-        [one], before = near, self.memories.records([near[0].seq]).get(near[0].seq)
+        [one] = near
         same_form = alike(one.value, fact.value)
         fits = {"number": one.value.isdigit(), "name": one.relation == "name" or (not fact.value.isascii() and same_form),
                 "time": one.relation == "time", "made": value_in_place(one.value, fact.value) is not None or same_form}.get(
-            fact.relation, one.value[:1].isupper() == fact.value[:1].isupper() and len(one.value.split()) < 4)
-        same = before is not None and (before.session, speaker_of(before)) == (record.session, speaker_of(record))
-        return near if fits and same else []
+            fact.relation, one.value.isascii() == fact.value.isascii() and len(one.value.split()) < 4 and not _WHEN.search(one.value)
+            and not re.search(r"\d", one.value)
+            and (one.value[:1].isupper() == fact.value[:1].isupper() or (fact.relation == "noun" and one.value[:1].islower())))
+        return near if fits else []
 
     def _said_before(self, record: MemoryRecord, fact: Fact, instead: tuple[str, ...]) -> Fact | None:
         """What a turn before states that has the older value once, though no fact was kept of it: *The movers come on Saturday*. Where the

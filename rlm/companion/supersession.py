@@ -277,7 +277,7 @@ class FactKeeper:
             members += self._store_earlier(record, self.references.members(record, fact, instead))
         for member in members:
             if reference := self.references.resolve(record, member.fact, member.instead_of):
-                told += self._store_earlier(record, [reference])
+                told += self._store_earlier(record, [replace(reference, borrowed=reference.borrowed or member.borrowed)])
         return told if len(told) == len(members) else [replace(r, fact=replace(r.fact, alone=False)) for r in told]
 
     def _store_earlier(self, record: MemoryRecord, references: list[Reference]) -> list[Reference]:

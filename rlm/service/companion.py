@@ -7,7 +7,7 @@ __all__ = ['Observation', 'Companion']
 
 # %% ../../nbs/86_conversation/09_companion.ipynb #d8e0d0e7
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from ..store.records import MemoryRecord
 from ..store.facts import Rejection
 from ..companion.composer import ContextBlock, TokenCounter, estimate_tokens
 from ..companion.knowledge_graph import DEPTH, ConnectedMemory
-from ..companion.policy import FORGETS, MemoryPolicy, PolicyDecision, Reward, Situation
+from ..companion.policy import FORGETS, NEWS, MemoryPolicy, PolicyDecision, Reward, Situation
 from ..companion.sleep import SleepCycle, SleepReport, UndoReport, forgetting_curve
 from ..companion.rejection import RejectedValue
 from ..federation.update import Array, FeedbackExample
@@ -90,16 +90,20 @@ class Companion:
                 explore: bool = False,           # True: one middling turn in ten is decided the other way, to learn from
                 **fields: Any,                   # speaker, role, session, tags, valid_from …, as `write` takes them
                 ) -> Observation:
-        "Decide about a turn and do it: look up what is known, then store the turn; for a rejected value, return why it is not stored."
+        """Decide about a turn and do it: look up what is known, then store the turn; for a rejected value, return why it is not stored. A
+        statement that is not worth saving by itself is stored if it ends, corrects or may replace what is stored: *Mum's home again*."""
         decision = self.decide(turn, where, explore)
         block = self.context(turn, tokens) if decision.retrieve else None
-        if not decision.save:
+        if not (decision.save or decision.states):
             return Observation(turn, decision, context=block, proposed=tuple(propose_forgetting(
                 self.reader, self.searcher, turn, {"source": "companion"}) if decision.reason == FORGETS else ()))
         noted = {"provenance": {"source": "companion", "phase": decision.phase}} | fields
         record = self.writer.prepare({"text": turn, **noted}, self.ctx.clock.now())
         try:
-            return Observation(turn, decision, self.writer.insert([record], 1)[0], context=block)
+            if decision.save:
+                return Observation(turn, decision, self.writer.insert([record], 1)[0], context=block)
+            stored = self.writer.insert_news(record)
+            return Observation(turn, replace(decision, save=True, reason=NEWS) if stored else decision, stored, context=block)
         except RejectedValue as e:
             return Observation(turn, decision, refused=e.message, context=block)
 

@@ -274,6 +274,10 @@ def _left_out(turns: StoredTurns, rejected: Mapping[str, str]) -> dict[int, str]
     return dict(sorted((turns.refused | {n: rejected[r.id] for n, r in zip(places, turns, strict=True) if r.id in rejected}).items()))
 
 # %% ../../nbs/90_service/04_writer.ipynb #2d75c062
+class _NoNews(Exception):
+    "A memory changes nothing that is stored: its transaction is taken back."
+
+
 _COUNTED = {"success": "argument helped", "failure": "argument failed", "access": "argument used"}  # as `feedback` has them
 
 
@@ -362,6 +366,7 @@ class MemoryWriter:
                batch: int,                       # memories per transaction
                embed: bool = True,               # False: leave their vectors to the worker or to `embed_missing`
                check: Callable[[], None] | None = None,  # called in each transaction before anything is stored; what it raises ends that
+               after: Callable[[list[MemoryRecord]], None] | None = None,  # the same with what was stored, after their facts are kept
                asked: Sequence[Question] = (),   # questions of `check`
                ) -> list[MemoryRecord]:
         """Store memories with their vectors, and return them with their numbers. Raises `InvalidInput`, `StoreError`; then nothing is
@@ -381,8 +386,31 @@ class MemoryWriter:
                     new = tx.insert(part)
                     self.embeddings.store(embedded, new)
                     stored += self._keep_facts(tx, new, found)
+                    if after is not None:
+                        after(stored[-len(part):])
             self._compare(stored[-len(part):], embedded is not None)
         return stored
+
+    def insert_news(self,
+                    record: MemoryRecord,  # a prepared memory
+                    ) -> MemoryRecord | None:  # None: it changes nothing, and is not stored
+        """Store a memory that ends or disputes a stored one, or may replace one; return it with its number. What decides is what
+        every write is judged by. Raises as `insert` does."""
+        if self.ctx.settings.supersede != "on":
+            return None
+        embedded = self.embeddings.embed_records([record])
+        replaces = embedded is not None and self.pairs.replaces(record, embedded.vectors[0])
+        if not replaces and not (self._read_facts([record])[0].facts or may_answer(record)):
+            return None
+
+        def refuse_no_news(stored: list[MemoryRecord]) -> None:
+            disputed = stored[0].provenance.get("trust") == "disputed"
+            if not (replaces or disputed or self.storage.facts.ended_by([stored[0].seq])):
+                raise _NoNews
+        try:
+            return self.insert([record], 1, after=refuse_no_news)[0]
+        except _NoNews:
+            return None
 
     def _compare(self, records: Sequence[MemoryRecord], embedded: bool) -> None:
         "Have memories embedded that are not yet, and set them beside older ones: by the networks now, read when there is time."

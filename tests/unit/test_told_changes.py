@@ -1,0 +1,191 @@
+"What a person says of what was said before changes what is believed: news in a few words, a turn taken back, another value for it."
+from collections.abc import Sequence
+
+import pytest
+
+from rlm import Memory
+from rlm.companion import pair_judge
+from rlm.companion.policy import NEWS
+from rlm.companion.rejection import RejectedValue
+
+NEWS_TOLD = (("I have a cat named Soot.", "We had to put Soot to sleep."),
+             ("미용실 예약은 금요일이야.", "아니 목요일."), ("치과 예약은 월요일 9시야.", "그건 작년 얘기야."))
+SMALL_TALK = ("lol ok", "wow, what a day", "Nice weather again.", "ㅋㅋ 그러게", "아 배고프다", "same old, same old")
+
+
+def _over(told: Sequence[str], conversation: bool) -> list[str]:
+    "Tell turns one after the other, and return the facts of the first that are no longer current."
+    with Memory(":memory:", embedder="none") as memory:
+        if conversation:
+            first, *_ = memory.add_conversation([{"speaker": "Dana", "text": t} for t in told])
+        else:
+            first, *_ = [memory.write(t) for t in told]
+        return [f"{f.relation} {f.value}" for f in memory.ctx.storage.facts.of([first.seq])[first.seq] if f.valid_to]
+
+
+@pytest.mark.parametrize(("before", "news"), NEWS_TOLD)
+def test_a_turn_that_ends_what_is_stored_is_kept_though_it_would_be_skipped(before: str, news: str) -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        assert not memory.companion.decide(news).save
+        old = memory.companion.observe(before).memory or memory.write(before)
+        seen = memory.companion.observe(news)
+        assert seen.memory is not None
+        assert seen.decision.reason == NEWS
+        assert any(f.valid_to for f in memory.ctx.storage.facts.of([old.seq])[old.seq])
+
+
+@pytest.mark.parametrize("turn", SMALL_TALK)
+def test_small_talk_is_skipped_beside_memories(turn: str) -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        for before, _ in NEWS_TOLD:
+            memory.write(before)
+        assert memory.companion.observe(turn).memory is None
+
+
+def test_news_without_a_memory_that_it_changes_is_skipped() -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write("I have a cat named Pip.")
+        stored = len(memory.list(k=9))
+        assert memory.companion.observe("We had to put Soot to sleep.").memory is None
+        assert len(memory.list(k=9)) == stored
+
+
+CORRECTED = (
+    ("My exam is on 3 June.", "That's wrong, it's the 5th of June.", "time 3 June"),
+    ("시험은 6월 3일이야.", "그거 아니야, 6월 5일이야.", "time 6월 3일"),
+    ("My daughter Mia plays the flute.", "Oboe, I mean.", "plays the flute"),
+    ("I drink oat milk.", "No, the other one, soya milk.", "drink oat milk"),
+    ("저는 울산에서 태어났어요.", "아니 포항이요.", "birthplace 울산"), ("딸은 플루트 배워.", "아니 오보에.", "lesson 플루트"),
+    ("아메리카노 마셔.", "아니 그거 말고 라떼.", "drink 아메리카노"), ("I live in Ghent.", "No, in Bruges.", "residence Ghent"),
+    ("My flight is at 6.", "Scratch that.", "time 6"), ("비행기는 6시예요.", "방금 말한 거 취소요.", "time 6시"),
+    ("I like cilantro, olives and anchovies.", "Not the olives though.", "like olives"),
+    ("나는 고수랑 올리브랑 멸치 좋아해.", "올리브는 빼고.", "like 올리브"),
+    ("My sister lives in Ghent.", "I meant my cousin.", "residence Ghent"),
+    ("언니는 전주에 살아.", "언니 말고 사촌 언니.", "residence 전주"),
+    ("I'm allergic to nuts.", "My dad, not me.", "allergy nuts"), ("나 땅콩 알레르기 있어.", "내가 아니라 아빠가.", "allergy 땅콩"))
+NOT_CORRECTED = (
+    ("I live in Ghent.", "No, thanks."), ("I drink oat milk.", "No way!"), ("My exam is on 3 June.", "That's wrong of them."),
+    ("나 커피 좋아해.", "아니 그냥."), ("딸은 플루트 배워.", "아니 진짜 피곤하다."), ("언니는 전주에 살아.", "아니, 요즘 언니 못 봤어."),
+    ("I'm allergic to nuts.", "Sorry, typo."), ("My flight is at 6.", "That was fun."), ("비행기는 6시예요.", "그건 그렇고."))
+
+
+@pytest.mark.parametrize("conversation", [False, True])
+@pytest.mark.parametrize(("told", "corrected", "over"), CORRECTED)
+def test_the_turn_before_is_corrected_in_a_few_words(told: str, corrected: str, over: str, conversation: bool) -> None:
+    assert over in _over([told, corrected], conversation)
+
+
+@pytest.mark.parametrize(("told", "after"), NOT_CORRECTED)
+def test_what_only_begins_like_a_correction_ends_nothing(told: str, after: str) -> None:
+    assert _over([told, after], False) == []
+
+
+def test_another_person_has_what_was_said_of_the_first() -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write("My sister lives in Ghent.")
+        said = memory.write("I meant my cousin.")
+        kept = [(f.subject, f.negated) for f in memory.ctx.storage.facts.of([said.seq])[said.seq]]
+        assert kept == [("user's sister", True), ("user's cousin", False)]
+
+
+@pytest.mark.parametrize(("told", "news"), [
+    ("I live in Leeds.", "Moved to Hull last week!"),
+    ("I drink coffee.", "Stopped drinking coffee."),
+    ("My partner is Tom.", "Broke up with Tom."),
+    ("I work at Barclays.", "Started at Monzo today."), ("나 수원에 살아.", "우리 세종으로 이사 왔어."), ("I'm 39.", "Turned 40 today!")])
+def test_news_need_no_pronoun(told: str, news: str) -> None:
+    assert _over([told, news], False)
+
+
+@pytest.mark.parametrize("text", ["Left arm hurts.", "Moved to tears.", "Sold out.", "Stop drinking.", "Finished lunch."])
+def test_what_only_looks_like_news_states_nothing(text: str) -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        said = memory.write(text)
+        assert memory.ctx.storage.facts.of([said.seq]) == {}
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("Leo is allergic to nuts.", "Turns out I'm not allergic to nuts after all."),
+    ("저는 갑각류 알레르기가 있어요.", "알고 보니 저는 우유 알레르기는 아니었어요."),
+    ("엄마는 천식이 있어.", "엄마 암 아니래, 다행이야."), ("혈압약 먹어.", "항생제는 이제 안 먹어."),
+    ("나 제주 출장은 월요일이야.", "부산 출장은 화요일로 바뀌었어."),
+    ("My best friend is Nadia.", "I had lunch with Priya, she's a great friend too."),
+    ("나 모닝 타.", "작년에 모닝 팔 뻔했는데 안 팔았어."), ("술 안 마셔요.", "회식에서 다들 맥주 마시고 저는 사이다 마셨어요."),
+    ("I don't drink.", "I had a soda at the party."), ("My grandson Theo is 3.", "Theo's cousin is four now."),
+    ("아내는 간호사예요.", "처남이 간호사 그만뒀어요.")])
+def test_another_thing_or_person_is_no_change(old: str, new: str) -> None:
+    tests = (pair_judge.told_by_grammar, pair_judge.told_of_another, pair_judge.leaves_as_it_was, pair_judge.is_about_something_else)
+    assert any(test(old, new) for test in tests)
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("엄마는 암이래.", "엄마 암 아니래, 다행이야."),
+    ("저 당뇨래요.", "당뇨 아니래요. 오진이었대요."),
+    ("나 제주 출장은 월요일이야.", "출장은 화요일로 바뀌었어."),
+    ("I'm vegetarian.", "I eat meat now."), ("I don't eat fish.", "I've started eating fish again.")])
+def test_what_is_changed_is_still_compared(old: str, new: str) -> None:
+    tests = (pair_judge.told_by_grammar, pair_judge.told_of_another, pair_judge.leaves_as_it_was, pair_judge.is_about_something_else)
+    assert not any(test(old, new) for test in tests)
+
+
+@pytest.mark.parametrize(("before", "after"), [
+    ("Mum's in hospital.", "Mum's home again."),
+    ("Dad's in the ICU.", "Dad's out of the ICU, thank God."),
+    ("My brother Joel is in prison.", "Joel got out last week."),
+    ("Our dog Waffles is lost.", "Waffles came home!"),
+    ("My husband works nights.", "He's on days now."),
+    ("I'm on nights this month.", "I'm back on days as of today."),
+    ("Grandma uses a wheelchair.", "Grandma's walking on her own again."),
+    ("Tom and I have been together for two years.", "Tom and I broke up last night."),
+    ("I'm expecting a baby in May.", "Baby's here! A little girl."),
+    ("My grandson Theo is 3.", "Theo's four now!"),
+    ("I work at Barclays.", "I start as a food stylist at Bon Appetit."),
+    ("이번 달은 야간 근무예요.", "오늘부터 다시 주간이에요."),
+    ("할머니는 휠체어 타세요.", "할머니 이제 혼자 걸으세요."),
+    ("나 목발 짚고 다녀.", "이제 목발 안 짚어."),
+    ("저 임신 중이에요.", "오늘 아침에 아기가 태어났어요!"),
+    ("저는 국민은행에 다녀요.", "저 이직했어요, 토스로."),
+    ("배포 담당자는 지훈이에요.", "배포 담당자가 수빈으로 바뀌었다")])
+def test_a_state_that_is_over_ends(before: str, after: str) -> None:
+    assert _over([before, after], False)
+
+
+@pytest.mark.parametrize(("before", "after"), [
+    ("Mum's in hospital.", "Dad's home again."),
+    ("Mum's in hospital.", "Mum's home is in Leeds."),
+    ("My brother Joel is in prison.", "Joel wrote me."),
+    ("My husband works nights.", "My wife works days."),
+    ("할머니는 휠체어 타세요.", "나 이제 혼자 걸어."),
+    ("저 임신 중이에요.", "아기 옷이 나왔어요."),
+    ("배포 담당자는 지훈이에요.", "결제 담당자가 수빈으로 바뀌었어요.")])
+def test_the_state_of_another_stays(before: str, after: str) -> None:
+    assert _over([before, after], False) == []
+
+
+@pytest.mark.parametrize(("rejected", "said"), [
+    ("I live in Oslo.", "My flat is in Oslo."),
+    ("I live in Oslo.", "Oslo is where I've settled."),
+    ("I smoke.", "I smoke ten a day."),
+    ("I smoke.", "저는 흡연자예요."),
+    ("저는 네이버에 다녀요.", "나 네이버 직원이야."),
+    ("저는 네이버에 다녀요.", "네이버 다니는 중이야."),
+    ("나 임신했어.", "I'm pregnant."),
+    ("I'm allergic to cats.", "저는 고양이 알레르기예요.")])
+def test_a_rejected_value_is_refused_in_other_words(rejected: str, said: str) -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.companion.reject(text=rejected)
+        with pytest.raises(RejectedValue):
+            memory.write(said)
+
+
+@pytest.mark.parametrize(("rejected", "said"), [
+    ("I live in Oslo.", "My flat is in Bergen."),
+    ("I live in Oslo.", "My sister's flat is in Oslo."),
+    ("I smoke.", "My brother smokes ten a day."),
+    ("저는 네이버에 다녀요.", "동생이 네이버 직원이야."),
+    ("I'm allergic to cats.", "동생은 고양이 알레르기예요."),
+    ("나 임신했어.", "My sister is pregnant.")])
+def test_what_is_said_of_another_is_not_refused(rejected: str, said: str) -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.companion.reject(text=rejected)
+        assert memory.write(said).text == said
