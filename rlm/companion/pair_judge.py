@@ -121,6 +121,9 @@ def pair_cues(old: str,  # words of the older memory
     return [*(float(bool(t)) for t in told), *shares, min(b.length / 60, 3.0)]
 
 
+_OF_BODY = frozenset(("allergy", "illness", "medication", "diet", "age", "pregnancy", "eat", "drink", "smoke", "habit", "wear"))
+
+
 def told_by_grammar(old: str,  # words of the older memory
                     new: str,  # words of the newer one
                     ) -> bool:
@@ -128,9 +131,10 @@ def told_by_grammar(old: str,  # words of the older memory
     *The capital of Peru is Lima* ends no other capital, and *Mum called off the wedding* may end *Mum and Gerald are engaged*. So it does
     where both tell the same of two that are the user's: the schools of an elder and a younger daughter."""
     a, b = text_cues(old), text_cues(new)
-    asserted = [{(s.key[0], verb_of(s.key[1])) for s in t.facts if s.key[0] and s.key[0] not in PRONOUNS} for t in (a, b)]
+    asserted = [{s.key for s in t.facts if s.key[0] and s.key[0] not in PRONOUNS} for t in (a, b)]
     who = [{subject for subject, _ in said} for said in asserted]
-    if {relation for _, relation in asserted[0]} & {relation for _, relation in asserted[1]} and who[0].isdisjoint(who[1]) and (
+    told = [{relation for _, relation in said} & _OF_BODY for said in asserted]
+    if told[0] & told[1] and who[0].isdisjoint(who[1]) and (
             who[1] == {"user"} or (who[0] == {"user"} and all(name.startswith("user's ") for name in who[1]))):
         return True  # *I'm not allergic to nuts* after *Leo is allergic to nuts*
     if len(mine := [{s.key for s in t.facts if s.key[0].split("'s ")[0] == "user"} for t in (a, b) if t.facts]) == 2:
@@ -193,6 +197,7 @@ _HOUR = LazyPattern(r"\bat \d|\d:\d\d|\d ?[ap]\.?m\b|o'clock|\d ?시(?!간)", re
 _HABITUAL = LazyPattern(r"\b(?:every|each|daily|an? (?:day|week|month)|times|usually|always)\b|매일|하루|마다|항상|보통|늘 |주 ?\d", re.I)
 _PEOPLE = rf"(?:{'|'.join(english_names(*FAMILY, 'acquaintance', 'boss', 'flatmate', 'landlord'))}|friend|neighbou?r|colleague)"
 _OF_ANOTHERS = LazyPattern(rf"(?:(?:my|our) )?(?:\w+)['’]s (?:\w+ )?(?P<n>{_PEOPLE})s?\b", re.I)  # *Theo's cousin is four now*
+_NOT_YET = LazyPattern(r"\byet\b|\bnever\b|아직|(?:본|간|해본) 적", re.I)  # what the first time ends
 _ADDED = LazyPattern(r"\b(?:too|as well)[.!]*$|\balso\b|둘째|하나 더", re.I)  # what comes besides ends nothing
 _STATES = {"residence": "place", "kind of residence": "place", "place of work": "work",
            "employer": "work", "occupation": "work", "school": "work", "salary": "work", "rank": "work",
@@ -217,7 +222,7 @@ def leaves_as_it_was(old: str,  # words of the older memory
         return True
     if _ADDED.search(new) and not (any(told) or any(b.cues[CUES.index(name)] for name in ("correction", "negation"))):
         return True
-    taken_up = any(told) or b.cues[CUES.index("same")] or b.cues[CUES.index("correction")] or bool(a.states)
+    taken_up = any(told) or b.cues[CUES.index("same")] or b.cues[CUES.index("correction")] or bool(a.states or _NOT_YET.search(old))
     if a.facts and all(s.negated for s in a.facts) and not taken_up and b.words.isdisjoint(tokens(" ".join(s.value for s in a.facts))):
         return True  # *had a soda* of *I don't drink*: what is denied is not spoken of
     kinds = [{_STATES.get(s.key[1], "") for s in t.facts} for t in (a, b)]

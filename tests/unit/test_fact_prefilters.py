@@ -92,11 +92,15 @@ def test_no_correction_of_a_bare_value_is_skipped(sentences: list[str]) -> None:
     listed = [f"{opening}{bare}" for opening in ("", "No, ", "Actually, wait, ", "oh ", "아니, ") for bare in (
         "I meant Subin.", "it should be Subin", "Wait no, it's 39", "The clinic rang, it's Friday now.", "make it Tuesday", "6th floor",
         "It's spelled Kathryn", "Jon with an h", "병원에서 전화 왔는데 금요일로 바뀌었대", "금요일로 해줘", "아니 6층이야",
-        "수빈이라고 써요", "Correction: 9:40", "not Tuesday, Wednesday", "화요일 말고 수요일이야", "SHOULD BE FINE", "Tony")]
+        "수빈이라고 써요",
+        "Oboe, I mean.", "soya milk", "오보에", "Scratch that.", "그건 작년 얘기야",
+        "Not the olives though", "올리브는 빼고",
+        "Correction: 9:40", "not Tuesday, Wednesday", "화요일 말고 수요일이야", "SHOULD BE FINE", "Tony")]
     found = 0
     for sentence in [*sentences, *listed]:
         said = sentence.strip()
-        patterns = [fact_extraction._BARE, *fact_extraction._CORRECTIONS, *(pattern for *_, pattern in fact_extraction._BARE_WORDS)]
+        named = (*fact_extraction._BARE_WORDS, *fact_extraction._TAKEN)
+        patterns = [fact_extraction._BARE, *fact_extraction._CORRECTIONS, *(pattern for *_, pattern in named)]
         tried = any(pattern.match(said) for pattern in patterns)
         assert (correction(sentence) is not None) == tried, sentence
         found += tried

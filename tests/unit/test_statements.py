@@ -70,7 +70,7 @@ def test_a_letter_around_a_fact_is_not_only_the_fact() -> None:
 
 
 @pytest.mark.parametrize(("text", "read"), [
-    ("My daughter Isla is six and has a nut allergy.", ["Isla | is | six", "Isla | allergy | nut"]),
+    ("My daughter Isla is six and has a nut allergy.", ["Isla | age | six", "Isla | allergy | nut"]),
     ("I don't eat meat, and Ben can't have dairy.", ["user | eat | not meat"]),
     ("Our wholesale customer is Seasalt, they order forty mugs a month.", ["user | wholesale customer | Seasalt"]),
     ("Isla's best friend is Poppy, whose mum is a dentist.", ["Isla | best friend | Poppy"]),
