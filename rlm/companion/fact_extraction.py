@@ -130,10 +130,11 @@ _BARE = LazyPattern(  # *Correction: 9:40*, *No wait, it was right before: 7:15*
     rf"(?:right (?:before|the first time)|as before)?[,: ]*(?:at |on )?(?P<new>{_MOMENT}|{_AMOUNT})"
     r"(?:(?: (?:was|is) (?:right|correct))?(?: after all)?|에 [가-힣]{1,6}|"
     r"이야|야|예요|이에요|입니다|임|[이가]? ?맞(?:아|네)요?|이?요)?[.!~ㅋㅎ ]*$", re.I)
-_RANG = (  # *The clinic rang, it's Friday now*, `병원에서 전화 왔는데 금요일로 바뀌었대`: of what was spoken of before
+_RANG = (  # *It's Thursday now*, *The clinic rang, it's Friday now*, `병원에서 전화 왔는데 금요일로 바뀌었대`: of what was spoken of before
     r"(?:the|my) [\w' -]{2,25}? (?:rang|called|phoned|texted|emailed)(?: me| us| back| today| earlier)*(?:,? and|,| to say(?: that)?) "
     r"(?:it(?: is|['’]s| has| was)(?: (?:been )?moved to| now)?|they(?: have|['’]ve)? moved it to) "
     rf"(?P<new>{WHEN})(?: now| instead)?[.!]*$|"
+    rf"(?:it|that)(?: is|['’]s) (?:on )?(?P<now>(?={WEEKDAY}\b){WHEN}) (?:now|instead)[.!]*$|"
     rf"[^ ]+(?:에서|한테서?|이|가) (?:전화|연락|문자|메일|카톡)(?:가|이)? ?(?:왔는데|와서|왔어|왔고)[, ]+(?P<ko>{MOMENT.pattern})"
     r"(?:으)?로 (?:바뀌었|바꼈|옮겨졌|미뤄졌|연기됐|변경됐|당겨졌)(?:대|다|어|다고 해|다고 하네)요?[.!~]*$")
 COUNTED = LazyPattern(r"(?P<n>\d+(?:[.,]\d+)?)(?P<th>st|nd|rd|th)? ?(?P<unit>[A-Za-z]{2,10}|[가-힣]{1,3})")  # `6층`, *6th floor*
@@ -150,7 +151,7 @@ _NO_KOREAN_NOUN = (r"진짜|정말|그냥|근데|그런데|그게|그거|그건|
                    r"모르|왜|뭐|무슨|어떻게|어디|누가|언제|제발|그만|하지|나중|다음|아까|방금|오늘|내일|맞|그래|이미|벌써|당연|설마|글쎄|우리|너무|완전|역시|걔|얘|둘|전부|모두")
 _NO_VERB = r"(?<![어아여해다지네까래게데자고서면니나라죠군걸요음함임])"  # a Korean noun, by its last syllable
 _BARE_CUES = (  # of each of `MEANT`, what stands in a text that does not begin as `_OPENED` does, in small letters
-    ("should be",), (), (), ("rang", "called", "phoned", "texted", "emailed", "전화", "연락", "문자", "메일", "카톡"),
+    ("should be",), (), (), ("rang", "called", "phoned", "texted", "emailed", " now", " instead", "전화", "연락", "문자", "메일", "카톡"),
     ("make that ", "make it ", "로 "), (), ("spelled", "spelt", "written", " with ", "라고 "), ("i mean",))
 _BARE_WORDS = tuple((relation, cues, LazyPattern(pattern)) for relation, cues, pattern in zip(MEANT, _BARE_CUES, (  # *I meant Subin*
     rf"(?i:^(?:{_OPENING})*(?:i mean|i meant|(?:that|it) should be) )"

@@ -353,7 +353,7 @@ class ReferenceResolver:
         value = (f"{one.value[:len(start)]}{fact.value}{one.value[len(one.value) - len(rest):]}" if old
                  else value_in_place(one.value, fact.value) or fact.value)
         told = _as_told(with_value(one, value), fact)
-        instead = instead if one.single else instead or (one.value_key,)
+        instead = instead if one.single and one.relation_key else instead or (one.value_key,)
         return Reference(told, instead, True, () if known else (one,))
 
     def _replaced(self, record: MemoryRecord, fact: Fact) -> tuple[str, ...]:
@@ -391,7 +391,9 @@ class ReferenceResolver:
         turns = [t for t in turns if not any(f.valid_to for f in self.facts.of([t.seq]).get(t.seq, ()))]
         own = [t for t in turns if speaker_of(t) == who]
         if not instead:
-            return _told_of(own[0], "", fact.value) if own else None
+            moments = [m[0] for m in _WHEN.finditer(own[0].text)] if own else []
+            one = moments[0] if len(moments) == 1 and alike(moments[0], fact.value) else ""  # `기사님 화요일에 오셔`
+            return _told_of(own[0], "", fact.value) or (_told_of(own[0], one, fact.value) if one else None) if own else None
         for turn in (*own, *(t for t in turns if speaker_of(t) != who and t.role in (None, "user", "assistant"))):
             old = _named_once(turn.text, instead[0]) or _named_once(turn.text, _WEEKDAYS.get(instead[0], ""))
             if old and alike(old, fact.value) and (told := _told_of(turn, old, fact.value)):

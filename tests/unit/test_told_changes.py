@@ -51,6 +51,8 @@ def test_news_without_a_memory_that_it_changes_is_skipped() -> None:
 
 
 CORRECTED = (
+    ("My physio appointment is on Wednesday at 4.", "It's Thursday now.", "time Wednesday at 4"),
+    ("보일러 기사님 화요일에 오셔.", "아니다, 금요일에 오신대.", " 화요일"),
     ("My exam is on 3 June.", "That's wrong, it's the 5th of June.", "time 3 June"),
     ("시험은 6월 3일이야.", "그거 아니야, 6월 5일이야.", "time 6월 3일"),
     ("My daughter Mia plays the flute.", "Oboe, I mean.", "plays the flute"),
@@ -64,6 +66,7 @@ CORRECTED = (
     ("언니는 전주에 살아.", "언니 말고 사촌 언니.", "residence 전주"),
     ("I'm allergic to nuts.", "My dad, not me.", "allergy nuts"), ("나 땅콩 알레르기 있어.", "내가 아니라 아빠가.", "allergy 땅콩"))
 NOT_CORRECTED = (
+    ("My physio appointment is on Wednesday at 4.", "It's 3 now."), ("My physio appointment is on Wednesday at 4.", "It's cold now."),
     ("I live in Ghent.", "No, thanks."), ("I drink oat milk.", "No way!"), ("My exam is on 3 June.", "That's wrong of them."),
     ("나 커피 좋아해.", "아니 그냥."), ("딸은 플루트 배워.", "아니 진짜 피곤하다."), ("언니는 전주에 살아.", "아니, 요즘 언니 못 봤어."),
     ("I'm allergic to nuts.", "Sorry, typo."), ("My flight is at 6.", "That was fun."), ("비행기는 6시예요.", "그건 그렇고."))
@@ -139,6 +142,7 @@ def test_what_is_changed_is_still_compared(old: str, new: str) -> None:
     ("Tom and I have been together for two years.", "Tom and I broke up last night."),
     ("I'm expecting a baby in May.", "Baby's here! A little girl."),
     ("My grandson Theo is 3.", "Theo's four now!"),
+    ("My son Leo is in year 4.", "Leo went up to year 5 this week."),
     ("I work at Barclays.", "I start as a food stylist at Bon Appetit."),
     ("이번 달은 야간 근무예요.", "오늘부터 다시 주간이에요."),
     ("할머니는 휠체어 타세요.", "할머니 이제 혼자 걸으세요."),
