@@ -29,7 +29,7 @@ from .proposals import CorrectionProposal, propose_forgetting
 from .reader import MemoryReader
 from .review_queue import ReviewQueue, WaitingMemory
 from .searcher import MemorySearcher
-from .writer import MemoryWriter
+from .writer import MemoryWriter, insert_news
 if TYPE_CHECKING:  # loaded when a model is named
     from rlm.agent.models.base import Model
 
@@ -102,7 +102,7 @@ class Companion:
         try:
             if decision.save:
                 return Observation(turn, decision, self.writer.insert([record], 1)[0], context=block)
-            stored = self.writer.insert_news(record)
+            stored = insert_news(self.writer, record)
             return Observation(turn, replace(decision, save=True, reason=NEWS) if stored else decision, stored, context=block)
         except RejectedValue as e:
             return Observation(turn, decision, refused=e.message, context=block)

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['FIXED', 'HISTORY', 'SILENT', 'is_same', 'match_resent', 'match_history', 'split_resent', 'refusals',
-           'session_questions', 'read_placement', 'StoredTurns', 'MemoryWriter']
+           'session_questions', 'read_placement', 'StoredTurns', 'MemoryWriter', 'insert_news']
 
 # %% ../../nbs/90_service/04_writer.ipynb #34a51380
 import re
@@ -391,27 +391,6 @@ class MemoryWriter:
             self._compare(stored[-len(part):], embedded is not None)
         return stored
 
-    def insert_news(self,
-                    record: MemoryRecord,  # a prepared memory
-                    ) -> MemoryRecord | None:  # None: it changes nothing, and is not stored
-        """Store a memory that ends or disputes a stored one, or may replace one; return it with its number. What decides is what
-        every write is judged by. Raises as `insert` does."""
-        if self.ctx.settings.supersede != "on":
-            return None
-        embedded = self.embeddings.embed_records([record])
-        replaces = embedded is not None and self.pairs.replaces(record, embedded.vectors[0])
-        if not replaces and not (self._read_facts([record])[0].facts or may_answer(record)):
-            return None
-
-        def refuse_no_news(stored: list[MemoryRecord]) -> None:
-            disputed = stored[0].provenance.get("trust") == "disputed"
-            if not (replaces or disputed or self.storage.facts.ended_by([stored[0].seq])):
-                raise _NoNews
-        try:
-            return self.insert([record], 1, after=refuse_no_news)[0]
-        except _NoNews:
-            return None
-
     def _compare(self, records: Sequence[MemoryRecord], embedded: bool) -> None:
         "Have memories embedded that are not yet, and set them beside older ones: by the networks now, read when there is time."
         judged = len(records) <= AT_ONCE and self.ctx.settings.supersede == "on"
@@ -645,3 +624,25 @@ class MemoryWriter:
             if gone:
                 tx.log([_link_event(edge, self.namespace, now, removed=True) for edge in gone])
         return len(gone)
+
+# %% ../../nbs/90_service/04_writer.ipynb #dbfb3c14
+def insert_news(writer: MemoryWriter,  # writer of a namespace
+                record: MemoryRecord,  # a prepared memory
+                ) -> MemoryRecord | None:  # None: it changes nothing, and is not stored
+    """Store a memory that ends or disputes a stored one, or may replace one; return it with its number. What decides is what every write is
+    judged by. Raises as `MemoryWriter.insert` does."""
+    if writer.ctx.settings.supersede != "on":
+        return None
+    embedded = writer.embeddings.embed_records([record])
+    replaces = embedded is not None and writer.pairs.replaces(record, embedded.vectors[0])
+    if not replaces and not (facts_of(record).facts or may_answer(record)):
+        return None
+
+    def refuse_no_news(stored: list[MemoryRecord]) -> None:
+        disputed = stored[0].provenance.get("trust") == "disputed"
+        if not (replaces or disputed or writer.storage.facts.ended_by([stored[0].seq])):
+            raise _NoNews
+    try:
+        return writer.insert([record], 1, after=refuse_no_news)[0]
+    except _NoNews:
+        return None
