@@ -383,7 +383,7 @@ class Explanation:
         used = list(by_column(self.parts))
         share = {t: self.parts.get(t, {}) for t in [*self.frequencies, *(t for t in self.parts if t not in self.frequencies)]}
         return (["term", "memories with it", *used, "sum"],
-                [[t, self.frequencies.get(t, ""), *(f"{part.get(c, 0):.3g}" for c in used), f"{sum(part.values()):.3g}"]
+                [[t, self.frequencies.get(t, ""), *(f"{part[c]:.3g}" if part.get(c) else "" for c in used), f"{sum(part.values()):.3g}"]
                  for t, part in share.items()])
 
     def __repr__(self) -> str:
