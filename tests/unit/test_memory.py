@@ -1006,3 +1006,11 @@ def test_a_write_stores_the_same_words_again_unless_they_are_looked_for_first() 
         first, second = memory.write("The kettle is blue."), memory.write("The kettle is blue.")
         assert first.id != second.id and (known := same_again(memory, "the kettle is  blue.", {})) and known.id in (first.id, second.id)
         assert same_again(memory, "The kettle is red.", {}) is None and len(memory.list()) == 2
+
+
+def test_an_explanation_leaves_empty_what_added_nothing() -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write("The boat needs a new sail.", id="sail")
+        headers, rows = memory.explain("boat zebra", "sail").table()
+    assert ("zebra", 0) in [(row[0], row[1]) for row in rows] and all("0" not in row[2:-1] for row in rows)
+    assert all(any(row[2:-1]) or row[-1] == "0" for row in rows) and headers[-1] == "sum"
