@@ -640,6 +640,7 @@ def test_the_index_answers_like_one_built_anew(tmp_path: Path, monkeypatch: pyte
     """Texts have four words each: what a word is worth depends on the mean length at the time when it was counted, which is
     the one thing that may differ."""
     folder = tmp_path / str(time.monotonic_ns())
+    folder.mkdir()
     monkeypatch.setattr(namespace_index, "SAVE_AFTER", every)
     with Memory(folder / "m.db", embedder=Toy(), clock=ManualClock("2026-01-01")) as memory:
         for n, (kind, *rest) in enumerate(steps):

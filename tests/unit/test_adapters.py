@@ -18,7 +18,7 @@ NEEDS = {"agent_framework": ("agent_framework", "'rlm[agent_framework]'"), "crew
          "google_adk": ("google.adk", "'rlm[adk]'"), "langgraph": ("langgraph.store.base", "'rlm[langgraph]'"),
          "langgraph_checkpoints": ("langgraph.checkpoint.base", "'rlm[langgraph]'"),
          "llama_index": ("llama_index.core", "'rlm[llama_index]'"),
-         "memory_tool": ("anthropic", "anthropic"), "notebook": ("pydantic_ai_harness", "'rlm[pydantic_ai]'")}
+         "memory_tool": ("anthropic", "anthropic"), "pydantic_ai": ("pydantic_ai_harness", "'rlm[pydantic_ai]'")}
 
 
 @pytest.mark.parametrize("module", NEEDS)

@@ -553,10 +553,16 @@ def test_a_short_correction_is_of_the_turn_before(memory: Memory, clock: ManualC
     ("My favourite colour is blue.", "I mean, really?"), ("회의는 화요일 3시야", "어, 수요일이야"),
     ("My sister's name is Mina.", "I meant blue."),
     ("The dentist is on Monday.", "No, I don't like Tuesday."), ("The meeting is on Tuesday.", "The lunch is on Wednesday."),
-    ("My size is 38.", "No, Wednesday."), ("I live in Seoul and my size is 38.", "Wait no, it's 39."), ("My name is Mina.", "No problem.")])
+    ("My size is 38.", "No, Wednesday."), ("My size is 38 and my sister's is 36.", "Wait no, it's 39."), ("My name is Mina.", "No problem.")])
 def test_a_turn_that_corrects_nothing_ends_nothing(memory: Memory, told: str, turn: str) -> None:
     memory.add_conversation([{"role": "user", "text": told}, {"role": "user", "text": turn}])
     assert not any(h.past for h in memory.search(told, 5)) and memory.search(told)[0].text == told
+
+
+def test_a_bare_number_takes_the_place_of_the_one_number_of_the_turn_before(memory: Memory) -> None:
+    memory.add_conversation([{"role": "user", "text": t} for t in ("I live in Seoul and my size is 38.", "Wait no, it's 39.")])
+    found = memory.search("I live in Seoul and my size is 38.", 5)
+    assert found[0].past == "no longer true: size 38" and found[0].memory.valid_to is None  # still living in Seoul
 
 
 @pytest.mark.parametrize(("told", "ended"), [
