@@ -553,7 +553,8 @@ def test_a_short_correction_is_of_the_turn_before(memory: Memory, clock: ManualC
     ("My favourite colour is blue.", "I mean, really?"), ("회의는 화요일 3시야", "어, 수요일이야"),
     ("My sister's name is Mina.", "I meant blue."),
     ("The dentist is on Monday.", "No, I don't like Tuesday."), ("The meeting is on Tuesday.", "The lunch is on Wednesday."),
-    ("My size is 38.", "No, Wednesday."), ("My size is 38 and my sister's is 36.", "Wait no, it's 39."), ("My name is Mina.", "No problem.")])
+    ("My size is 38.", "No, Wednesday."), ("My size is 38 and my sister's is 36.", "Wait no, it's 39."),
+    ("My name is Mina.", "No problem.")])
 def test_a_turn_that_corrects_nothing_ends_nothing(memory: Memory, told: str, turn: str) -> None:
     memory.add_conversation([{"role": "user", "text": told}, {"role": "user", "text": turn}])
     assert not any(h.past for h in memory.search(told, 5)) and memory.search(told)[0].text == told
