@@ -377,15 +377,15 @@ class ReferenceResolver:
             return []
         [one] = near
         same_form = alike(one.value, fact.value)
-        fits = {"number": one.value.isdigit() and self._has_one_number(one.seq), "name": one.relation == "name" or (not fact.value.isascii() and same_form),
-                "time": one.relation == "time", "made": value_in_place(one.value, fact.value) is not None or same_form}.get(
+        fits = {"number": one.value.isdigit() and self._has_one_number(one.seq),
+                "name": one.relation == "name" or (not fact.value.isascii() and same_form), "time": one.relation == "time", "made": value_in_place(one.value, fact.value) is not None or same_form}.get(
             fact.relation, one.value.isascii() == fact.value.isascii() and len(one.value.split()) < 4 and not _WHEN.search(one.value)
             and not re.search(r"\d", one.value)
             and (one.value[:1].isupper() == fact.value[:1].isupper() or (fact.relation == "noun" and one.value[:1].islower())))
         return near if fits else []
 
     def _has_one_number(self, seq: int) -> bool:
-        "Whether a memory has one number: of two, *my size is 38 and my sister's is 36*, a bare one does not tell which it takes the place of."
+        "Whether a memory has one number: of two, *my size is 38 and my sister's is 36*, a bare one does not tell which it replaces."
         record = self.memories.records([seq]).get(seq)
         return record is not None and len(re.findall(r"\d+", record.text)) == 1
 
