@@ -378,7 +378,8 @@ class ReferenceResolver:
         [one] = near
         same_form = alike(one.value, fact.value)
         fits = {"number": one.value.isdigit() and self._has_one_number(one.seq),
-                "name": one.relation == "name" or (not fact.value.isascii() and same_form), "time": one.relation == "time", "made": value_in_place(one.value, fact.value) is not None or same_form}.get(
+                "name": one.relation == "name" or (not fact.value.isascii() and same_form), "time": one.relation == "time",
+                "made": value_in_place(one.value, fact.value) is not None or same_form}.get(
             fact.relation, one.value.isascii() == fact.value.isascii() and len(one.value.split()) < 4 and not _WHEN.search(one.value)
             and not re.search(r"\d", one.value)
             and (one.value[:1].isupper() == fact.value[:1].isupper() or (fact.relation == "noun" and one.value[:1].islower())))
