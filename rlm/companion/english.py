@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from ..core.text.calendar_words import DAYS_NEAR, MONTH, SEASON, WEEKDAY, WEEKDAYS
-from ..core.text.kinship import FAMILY, english_names
+from ..core.text.kinship import ADDRESSED, FAMILY, english_names
 from ..core.text.normal_form import LazyPattern, text_cache
 from ..core.text.number_words import ENGLISH_NUMBERS, one_of
 from .life_events import COUPLE_CUES, HEALTH_CUES, couple_statement, health_statement
@@ -291,6 +291,8 @@ def named_subject(words: str,    # the subject as it is written
     words = words.strip(" ,")
     if words.lower() in ("i", "me", "we"):
         return speaker
+    if words.lower().partition("'s ")[0] in ADDRESSED and not words.endswith(" Day"):  # *Mum*, *Dad's car*
+        words = f"my {words[0].lower()}{words[1:]}"
     if not words or grammar().pronoun.fullmatch(words) or _UNTOLD.match(words):
         return None
     m = _OWN.match(words)

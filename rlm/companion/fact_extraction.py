@@ -23,6 +23,7 @@ from .korean import statements_about
 from .statement import Statement, alternatives, language_data, normal_value, relation_of
 from ..core.text import split_sentences, tokens
 from ..core.text.calendar_words import KOREAN_WEEKDAY, MONTH, WEEKDAY
+from ..core.text.kinship import ADDRESSED
 from ..core.text.normal_form import LazyPattern, text_cache
 from ..search.told_period import ANY_DAY, told_periods
 
@@ -464,10 +465,11 @@ def asked_facts(question: str,  # questions that are asked
     for relation, pattern in _ASKED_OF if _OF_OTHERS.search(question) else ():
         if m := pattern.search(question):
             named = next(filter(None, m.groups()))
-            who = f"user's {named}" if named in near_names() else _MINE.sub("user's ", named)
+            who = f"user's {named.lower()}" if named in near_names() or named.lower() in ADDRESSED else _MINE.sub("user's ", named)
             out += [(who, relation)] + ([(f"{who}이", relation)] if question.startswith(f"{named}이") else [])  # `이` may be of the name
     if m := _OF_WHOM.match(question):
-        out.append((_MINE.sub("user's ", m[1]), relation_of(m[2], False)[0]))
+        who = f"user's {m[1].lower()}" if m[1].lower() in ADDRESSED else _MINE.sub("user's ", m[1])
+        out.append((who, relation_of(m[2], False)[0]))
     near = [] if question.isascii() else asked_of_near(question)
     return list(dict.fromkeys((name, relation) for subject, relation in out + near for name in kin_subjects(subject)))
 

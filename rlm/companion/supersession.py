@@ -243,7 +243,7 @@ class FactKeeper:
 
     def keep(self,
              tx: SQLWriter,          # the transaction in which the memory was stored
-             record: MemoryRecord,  # it, with its number
+             record: MemoryRecord,  # the memory, with its number
              found: MemoryFacts,    # facts that it states
              now: datetime,         # recorded time
              ) -> list[MemoryRecord]: # memories that have ended or are disputed, the one itself if newer statements were stored before it

@@ -368,6 +368,7 @@ class MemoryWriter:
                check: Callable[[], None] | None = None,  # called in each transaction before anything is stored; what it raises ends that
                after: Callable[[list[MemoryRecord]], None] | None = None,  # the same with what was stored, after their facts are kept
                asked: Sequence[Question] = (),   # questions of `check`
+               vectors: RecordVectors | None = None,  # vectors of one batch, made already; None: they are made here
                ) -> list[MemoryRecord]:
         """Store memories with their vectors, and return them with their numbers. Raises `InvalidInput`, `StoreError`; then nothing is
         stored but the batches before, of which the message tells."""
@@ -377,7 +378,8 @@ class MemoryWriter:
         for start in range(0, len(records), batch):
             part = records[start:start + batch]
             with _telling(0 if self.storage.in_transaction else start, len(records)):
-                embedded, found = self.embeddings.embed_records(part) if embed else None, self._read_facts(part)
+                embedded = vectors or (self.embeddings.embed_records(part) if embed else None)
+                found = self._read_facts(part)
                 first = next(iter(found[0].pairs), None) if len(part) == 1 else None
                 with self.storage.transaction(records=part, stated=first, asked=asked) as tx:
                     if check is not None:
@@ -630,7 +632,7 @@ def insert_news(writer: MemoryWriter,  # writer of a namespace
                 record: MemoryRecord,  # a prepared memory
                 ) -> MemoryRecord | None:  # None: it changes nothing, and is not stored
     """Store a memory that ends or disputes a stored one, or may replace one; return it with its number. What decides is what every write is
-    judged by. Raises as `MemoryWriter.insert` does."""
+    judged by; where vectors follow later, what it states alone. Raises as `MemoryWriter.insert` does."""
     if writer.ctx.settings.supersede != "on":
         return None
     embedded = writer.embeddings.embed_records([record])
@@ -643,6 +645,6 @@ def insert_news(writer: MemoryWriter,  # writer of a namespace
         if not (replaces or disputed or writer.storage.facts.ended_by([stored[0].seq])):
             raise _NoNews
     try:
-        return writer.insert([record], 1, after=refuse_no_news)[0]
+        return writer.insert([record], 1, after=refuse_no_news, vectors=embedded)[0]
     except _NoNews:
         return None

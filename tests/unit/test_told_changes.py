@@ -5,6 +5,7 @@ import pytest
 
 from rlm import Memory
 from rlm.companion import pair_judge
+from rlm.companion.fact_extraction import text_facts
 from rlm.companion.policy import NEWS
 from rlm.companion.rejection import RejectedValue
 
@@ -193,3 +194,20 @@ def test_what_is_said_of_another_is_not_refused(rejected: str, said: str) -> Non
     with Memory(":memory:", embedder="none") as memory:
         memory.companion.reject(text=rejected)
         assert memory.write(said).text == said
+
+
+@pytest.mark.parametrize(("before", "later", "question"), [
+    ("My mum lives in Leeds.", "Mum moved to York.", "Where does Mum live?"),
+    ("Mum lives in Leeds.", "My mum lives in York now.", "Where does my mum live?"),
+    ("My dad works at Acme.", "Dad works at Boeing now.", "Where does Dad work?"),
+    ("My gran is in hospital in Leeds.", "Gran's home again!", "How is gran?")])
+def test_mum_is_my_mum(before: str, later: str, question: str) -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        older = memory.write(before)
+        memory.write(later)
+        assert memory.get(older.id).valid_to is not None
+        assert memory.search(question)[0].text == later
+
+
+def test_who_bears_a_name_of_kin_in_a_name_is_not_theirs() -> None:
+    assert [s.subject for s in text_facts("Mother's Day is on Sunday.").statements] == ["Mother's Day"]

@@ -115,6 +115,10 @@ def english_names(*kinds: str,  # kinds of `KIN`
     return tuple(dict.fromkeys(name for kin in KIN if kin.kind in kinds and pronoun in ("", kin.pronoun) for name in kin.english))
 
 
+ADDRESSED = frozenset(english_names("parent", "grandparent")) - {"parents", "ma", "pa"}
+# names by which a family calls its own, *Mum*, *Dad*, *Gran*: without an owner they are the speaker's
+
+
 def korean_names(*kinds: str,  # kinds of `KIN`
                  ) -> tuple[str, ...]:
     "Return the Korean names of some kinds of people, each once."
