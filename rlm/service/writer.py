@@ -378,8 +378,7 @@ class MemoryWriter:
         for start in range(0, len(records), batch):
             part = records[start:start + batch]
             with _telling(0 if self.storage.in_transaction else start, len(records)):
-                embedded = vectors or (self.embeddings.embed_records(part) if embed else None)
-                found = self._read_facts(part)
+                embedded, found = vectors or (self.embeddings.embed_records(part) if embed else None), self._read_facts(part)
                 first = next(iter(found[0].pairs), None) if len(part) == 1 else None
                 with self.storage.transaction(records=part, stated=first, asked=asked) as tx:
                     if check is not None:
