@@ -467,6 +467,7 @@ def asked_facts(question: str,  # questions that are asked
             named = next(filter(None, m.groups()))
             who = f"user's {named.lower()}" if named in near_names() or named.lower() in ADDRESSED else _MINE.sub("user's ", named)
             out += [(who, relation)] + ([(f"{who}이", relation)] if question.startswith(f"{named}이") else [])  # `이` may be of the name
+            out += [(named, relation)] if named.lower() in ADDRESSED else []  # as stores of earlier versions have it
     if m := _OF_WHOM.match(question):
         who = f"user's {m[1].lower()}" if m[1].lower() in ADDRESSED else _MINE.sub("user's ", m[1])
         out.append((who, relation_of(m[2], False)[0]))
