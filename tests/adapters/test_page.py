@@ -30,7 +30,7 @@ def installed(name: str) -> bool:
 @pytest.mark.parametrize("example", EXAMPLES, ids=[e.stem for e in EXAMPLES])
 def test_an_example_runs(example: Path, tmp_path: Path) -> None:
     text = example.read_text(encoding="utf-8")
-    names = r"^from (langgraph|agents|anthropic|crewai|llama_index|google\.adk|agent_framework|pydantic_ai_harness)"
+    names = r"^from (fastapi|langgraph|agents|anthropic|crewai|llama_index|google\.adk|agent_framework|pydantic_ai_harness)"
     for name in re.findall(names, text, re.M):
         if not installed(name):
             pytest.skip(f"needs {name}: make {'crewai' if name == 'crewai' else 'adapters'}")
