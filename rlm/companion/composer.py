@@ -30,7 +30,7 @@ from ..core.errors import InvalidInput
 from ..core.guard import trust_of
 from ..core.text import clip, split_sentences, tokens
 from ..core.text.normal_form import LazyPattern
-from ..search.explainer import PASSAGE_SIZE, best_passage
+from ..search.passages import PASSAGE_SIZE, best_passage
 from ..store.records import MemoryRecord
 from ..store.facts import Fact
 

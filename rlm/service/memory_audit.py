@@ -16,7 +16,7 @@ from ..core.text import valid_text
 from ..store.records import MemoryRecord
 from ..store.recall_log import Recall
 from ..companion.fact_lookup import past_of
-from ..search.explainer import FLOOR
+from ..search.relevance import FLOOR
 from .input_parsing import read_k
 from .memory_context import MemoryContext
 from .prompt_context import POOL

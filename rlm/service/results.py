@@ -20,7 +20,8 @@ from ..core.text import clip, is_wordless
 from ..store.filters import Filters
 from ..store.protocols import TEXT_COLUMNS
 from ..store.records import FIELDS, Edge, Event, MemoryRecord
-from ..search.explainer import NEARBY, Passage, best_passage
+from ..search.explainer import NEARBY
+from ..search.passages import Passage, best_passage
 from ..search.lexical.bm25 import CONTEXT_FIELDS
 from ..search.scoring import NOW, PARTS, SCORE_EPSILON, UPDATE
 if TYPE_CHECKING:

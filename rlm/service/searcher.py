@@ -26,7 +26,8 @@ from ..store.records import STATUSES, MemoryRecord
 from ..store.fulltext import bm25_parts
 from ..store.recall_log import ServedMemory
 from ..search.candidates import LATER, LIKELY, Query
-from ..search.explainer import BY_WORDS, NEARBY, ExplainedHit
+from ..search.explainer import NEARBY, ExplainedHit
+from ..search.relevance import BY_WORDS
 from ..search.lexical.bm25 import CONTEXT_FIELDS
 from ..search.asked_period import asked_period
 from ..search.told_period import Period

@@ -14,7 +14,7 @@ PAGES = [ROOT / "README.md", ROOT / "README.ko.md", *sorted((ROOT / "docs").rglo
 # [.52](…/results/mixed.json "name of the row")
 CLAIM = re.compile(r'\[(-?[\d,]*\.?\d+)( ?%)?[^\]]*\]\([^)\s]*results/(\w+)\.json "([^"]+)"\)')
 FIGURE = re.compile(r"(?<![\w.,-])-?\.\d{2,3}(?![\w.])|\b\d[\d,.]* ?(?:ms|µs|MB|GB)\b")  # as figures of quality, time and size are written
-MEASURED = r"95_bench/|tests/data/|30_search/12_explainer|30_search/17_past_index"  # results, data sheets, chapters that measure
+MEASURED = r"95_bench/|tests/data/|30_search/10_relevance|30_search/17_past_index"  # results, data sheets, chapters that measure
 SOURCE = re.compile(rf"\]\([^)]*({MEASURED})[^)]*\)|`rlm bench")
 CONSTANTS = {  # sections whose figures are settings or parts of a formula, and no results
     ("docs/recall.md", "How the score is made"), ("docs/rules.md", "Its life"), ("docs/design/anchorized-memory.md", "Parts")}

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from rlm import Memory
-from rlm.search.explainer import PASSAGE_SIZE, best_passage
+from rlm.search.passages import PASSAGE_SIZE, best_passage
 
 FILLING = "The bins are emptied on Tuesdays. Rent is due on the first. "
 KOREAN = "월세는 매달 1일에 낸다. 쓰레기는 화요일에 가져간다. "

@@ -4,7 +4,7 @@ import pytest
 from rlm import Memory
 from rlm.core.errors import InvalidInput
 from rlm.search.embedding.base import choose_embedder
-from rlm.search.explainer import BY_WORDS, FLOOR, UNKNOWN, WITH_E5
+from rlm.search.relevance import BY_WORDS, FLOOR, UNKNOWN, WITH_E5
 
 FACTS = {"en": ["I am allergic to peanuts.", "The dentist is on 12 March at 8:40.", "I moved to Busan in May.",
                 "The spare key is with Mrs. Okafor."],
