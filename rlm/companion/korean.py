@@ -22,7 +22,7 @@ from .statement import DIED, MOVED, POSSESSION, Statement, SyllablePattern, kore
 from .statement import relation_of
 
 # %% ../../nbs/85_companion/03_korean.ipynb #ea472358
-_DAY = rf"(?:(?:다음|이번) ?주 )?{KOREAN_WEEKDAY}|(?:\d+월 ?)?\d+일(?: {KOREAN_WEEKDAY})?|\d+월|{KOREAN_DAYS_AHEAD}"
+_DAY = rf"(?:(?:다음 ?|이번 ?|담|요번 ?)주 )?{KOREAN_WEEKDAY}|(?:\d+월 ?)?\d+일(?: {KOREAN_WEEKDAY})?|\d+월|{KOREAN_DAYS_AHEAD}"
 _HOUR = (rf"(?:(?:오전|오후|아침|저녁|밤) ?)?(?:\d{{1,2}}|{one_of(KOREAN_COUNTING)}) ?시"
          r"(?: ?\d{1,2}분| ?반)?")
 MOMENT = LazyPattern(rf"(?:{_DAY})(?: (?:{_HOUR}|아침|점심|저녁|오전|오후|밤))?|{_HOUR}")
@@ -141,10 +141,14 @@ _FOUND_OUT = LazyPattern(  # what an examination has found is none of somebody's
     r"(?:래|대|[라다]고? (?:하네|하던데|해|했어|나왔어|하셨어)|더라고?|던데|었어|었대|었더라|어|다|야)요?$")
 
 
+_OF_LIFE = "이사|결혼|이혼|이직|취직|취업|입사|퇴사|졸업|입학|유학|입대|전역|제대|입원|퇴원|은퇴|승진"
+
+
 @cache
-def _note_endings() -> tuple[str, ...]:
-    "The endings of notes, `다님`, that stand for those of whole sentences."
-    return tuple(note for note, _ in language_data("ko")["notes"])
+def _note_endings() -> tuple[tuple[str, str], ...]:
+    "The endings of notes with those of whole sentences that they stand for: `다님`, `다녀`; `퇴원함`, `퇴원했어`."
+    done = tuple((f"{event}함", f"{event}했어") for event in _OF_LIFE.split("|"))
+    return *((note, said) for note, said in language_data("ko")["notes"]), *done
 
 
 def clauses(sentence: str,  # one sentence
@@ -157,15 +161,13 @@ def clauses(sentence: str,  # one sentence
         bare = f"{m['a']}{m['n']} {m['v']}"
     if "알레르기" in bare or "알러지" in bare:
         bare = _FOUND_OUT.sub(r"\1\2어", bare, count=1)
-    p, notes = particles(), language_data("ko")["notes"]
+    p, notes = particles(), _note_endings()
     if any(pattern.search(bare) for pattern in (_QUOTED, p["question"], p["unsure"])):
         return
     ended = [part for part in _ENDED_CLAUSE.split(p["closer"].sub("", bare)) if not p["reported"].search(part)]
     for clause in (joined for part in ended for piece in _PARTS.split(part) for joined in _JOINED.split(piece)):
         plain = clause.strip(" .,!")
-        if plain and not plain.endswith(_note_endings()):
-            yield plain
-        elif plain:
+        if plain:
             yield next((plain.removesuffix(note) + said for note, said in notes if plain.endswith(note)), plain)
 
 # %% ../../nbs/85_companion/03_korean.ipynb #4bbb8099
@@ -179,7 +181,8 @@ _ROLE = LazyPattern(rf"(?:.* )?(?:{'|'.join(korean_names('chief', 'boss', 'flatm
 
 
 _ADVERBIAL = ("에서", "에게", "한테", "으로", "에", "을", "를")  # particles that make no topic of a noun
-_NO_PREDICATE = ("좋", "싫", "있", "없", "됐", "되", "아니", "안 ", "못 ")  # predicates about something else than their subject
+_NO_PREDICATE = (  # predicates about something else than their subject
+    "중이야", "중이에", "중임", "중입", "좋", "싫", "있", "없", "됐", "되", "아니", "안 ", "못 ")
 
 
 _PERSON_NAMED = LazyPattern(  # `딸 하은이`
@@ -474,7 +477,8 @@ def _begins_with_another(value: str, relation: str) -> bool:
     return first == "친구" or (first in near_names() and first not in ("고양이", "강아지"))
 
 
-_OF_NEAR = ("residence", "employer", "occupation", "allergy", "school")  # relations that someone near has as the speaker has them
+_OF_NEAR = (  # relations that someone near has as the speaker has them
+    "residence", "employer", "employment", "occupation", "allergy", "school", "service", "hospital", "custody", "age")
 _ALONE = frozenset({"생일", "혈액형", "직급", "고향", "전공", "취미", "띠", "키", "몸무게"})  # what people tell of themselves without `내`
 _BEFORE = LazyPattern("작년|재작년|예전|옛날|전에|년에|년 전|때 |살에")
 _AT_WORK = LazyPattern(r"(?P<v>.+)에서 (?P<o>.+)")
@@ -539,23 +543,23 @@ def _is_topic(names: tuple[str, ...], clause: str) -> bool:
 
 
 _MEASURED_THEN = LazyPattern(r"(?:\d+년 ?)?\d+월 ?\d+일에(?:는)? .*[였었]$")  # `11월 3일에 150에 95였다`
-_OF_LIFE = LazyPattern("이사|결혼|이혼|이직|취직|취업|입사|퇴사|그만뒀|그만두|졸업|입학|유학|입대|제대|은퇴|승진")
+_TURN_OF_LIFE = LazyPattern(f"{_OF_LIFE}|그만뒀|그만두")
 
 
 def _told_of(sentence: str, speaker: str) -> str:
     "Who else a sentence tells of that states no fact, so that the next may be about them: `언니가 이사했대`, `지훈이 간호사 그만뒀어`."
-    if not _OF_LIFE.search(sentence):
+    if not _TURN_OF_LIFE.search(sentence):
         return ""
     t = split_topic(" ".join(sentence.split()).rstrip(" .!~…。ㅋㅎㅠ^"), speaker)
     kin = t.subject.removeprefix(f"{speaker}'s ") in near_names()
     other = not (t.relation or _WORKPLACE.search(t.subject) or t.subject.endswith(("집", "팀", "부서", "가족")))
     told = t.subject != speaker and (kin or other) and not _JOINED.search(t.predicate)  # not `월세가 올라서 이사했어`
-    return t.subject if told and _OF_LIFE.search(t.predicate) else ""
+    return t.subject if told and _TURN_OF_LIFE.search(t.predicate) else ""
 
 
 _NEWS = LazyPattern(  # of others, `언니가 부산으로 이사 갔대`; what is said of oneself is somebody's claim
-    r"(?!(?:내가|나|나는|난|저|저는|제가|전|우리|저희) )(?P<s>[^ ]+ .*(?:이사(?:를)? ?(?:했|갔|왔|하셨|가셨|오셨)|이직했|취직했|입사했|"
-    r"옮겼|퇴사했|결혼했|결혼하셨|이혼했|졸업했))대요?")
+    r"(?!(?:내가|나|나는|난|저|저는|제가|전|우리|저희) )(?P<s>[^ ]+ .*(?:이사(?:를)? ?(?:갔|왔|가셨|오셨)|옮겼|"
+    rf"(?:{_OF_LIFE})(?:했|하셨)))대요?")
 _BARE_TOPIC = LazyPattern(r"(?P<n>[가-힣]{2,4})(?<![은는이가에로랑도]) (?=[^ ]+(?:으로|로|에|이랑|랑|하고) )")
 
 
@@ -614,8 +618,9 @@ def statements_about(sentence: str,           # one sentence of several
         if not t.relation and t.subject in _ALONE and not out:  # `생일이 4월 3일이에요`: the speaker's, where nobody else is spoken of
             t, about = Topic(speaker, t.subject, t.predicate), ""
         if implied and not t.relation and (whose := p["near_first"].match(t.predicate)) and any(
-                w.relation in _OF_NEAR and m["v"] for w, m in korean_wordings(t.predicate[whose.end():])):  # `남편 현대자동차 다녀`
-            t, bare = Topic(f"{speaker}'s {near_names()[whose['s']]}", "", t.predicate[whose.end():]), False
+                w.relation in _OF_NEAR and (m["v"] or w.sense == "ends") for w, m in korean_wordings(_bare(t.predicate[whose.end():]))):
+            # `남편 현대자동차 다녀`, `엄마 어제 퇴원했어`
+            t, bare = Topic(f"{speaker}'s {near_names()[whose['s']]}", "", _bare(t.predicate[whose.end():])), False
         if not t.relation and (m := p["property_topic"].match(t.predicate)):  # `민수 딸은 생일이 5월 4일이야`
             t = Topic(t.subject, m["r"], t.predicate[m.end():])
         if not t.relation and t.subject != speaker and "'s " not in t.subject and (m := p["object_first"].fullmatch(t.predicate)):

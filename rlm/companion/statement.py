@@ -54,7 +54,7 @@ _LATIN = LazyPattern(r"[a-z]")
 def normal_value(text: str,     # a subject, relation or value
                  ) -> str:
     "Return the normal form by which subjects, relations and values are compared. It is not for display."
-    plain = text.casefold() if text.isascii() else _UNSEEN.sub("", normal_form("NFKC", text)).casefold()
+    plain = text.casefold() if text.isascii() else _UNSEEN.sub("", normal_form("NFKC", text)).casefold().replace("욜", "요일")
     words = plain.replace("’", "'").split()
     if not plain.isascii():
         words = [w.translate(_LOOK_ALIKE) if _LATIN.search(w) else w for w in words]

@@ -32,7 +32,11 @@ OVER = (  # said before, said later
     ("I have breast cancer.", "I got the all clear!"), ("I have a cold.", "I'm over my cold."), ("I broke my arm.", "My arm has healed."),
     ("나 감기 걸렸어", "감기 다 나았어"), ("허리가 아파", "허리 다 나았어"), ("엄마가 아프셔", "엄마 다 나으셨어"),
     ("I'm on 50 mg of sertraline.", "I came off the sertraline."), ("I take lisinopril every morning.", "I stopped the lisinopril."),
-    ("엄마는 당뇨약 드셔", "엄마 당뇨약 끊으셨어"), ("저 항생제 먹고 있어요", "항생제 이제 안 먹어요"))
+    ("엄마는 당뇨약 드셔", "엄마 당뇨약 끊으셨어"), ("저 항생제 먹고 있어요", "항생제 이제 안 먹어요"),
+    ("엄마 허리수술하고 병원에 입원중", "엄마 퇴원했어"), ("아빠 입원중", "아빠 어제 퇴원하심"), ("동생 군대에 있어", "동생 어제 전역함!!"),
+    ("남동생 군대 갔어", "남동생 제대했대"), ("우리 언니 네이버 다녀", "언니 퇴사함"), ("우리 애 네살이에요", "우리 애 오늘 다섯살 됐어요"),
+    ("나 망원동 살아", "드디어 이사 끝! 이제 성수동 주민ㅎㅎ"), ("휴대폰은 아이폰13 써", "폰 갤럭시로 갈아탐"),
+    ("미용실 예약 토요일 2시야", "미용실 예약 일욜 11시로 바꿨어"))
 APART = (
     ("My wife is Ann.", "My wife is tired."), ("My boss is Sara.", "My boss is angry."),
     ("My boyfriend is Marcus.", "My boyfriend is away."), ("My name is Hannah.", "I'm Done"), ("My name is Hannah.", "I'm Sorry"),
@@ -52,7 +56,10 @@ APART = (
     ("우리 강아지 이름은 초코야", "초코를 유치원에 보냈어"), ("My knee hurts.", "My back is fine now."),
     ("My knee hurts.", "No pain, no gain."), ("나 감기 걸렸어", "동생 감기 다 나았어"), ("허리가 아파", "나 이제 안 추워"),
     ("I'm on sertraline.", "Mum came off the sertraline."), ("I'm on sertraline.", "I came off the motorway at Hull."),
-    ("나 혈압약 먹어", "아빠 혈압약 끊으셨어"), ("우리 서버는 지붕이 샌다.", "우리 서버는 이제 16판을 쓴다."))
+    ("엄마 입원중이야", "이모 퇴원했대"), ("동생 군대에 있어", "사촌동생 전역함"), ("나 쿠팡 다녀", "언니 퇴사함"),
+    ("나 서른두살이야", "우리 언니 서른다섯 됐어"), ("나 민수랑 결혼했어", "꿈에서 민수랑 이혼함ㅋㅋㅋ 개꿈"),
+    ("치과 예약 토요일 2시야", "치과 예약 토욜이야"), ("나 혈압약 먹어", "아빠 혈압약 끊으셨어"),
+    ("우리 서버는 지붕이 샌다.", "우리 서버는 이제 16판을 쓴다."))
 
 
 @pytest.fixture
