@@ -398,10 +398,15 @@ def test_a_store_of_the_first_schema_is_brought_up_to_date(postgres: str, bare: 
                     "INSERT INTO memories (seq, id, namespace, kind, text, status, created_at, updated_at, valid_from) "
                     f"VALUES (7, 'yuna', 'default', 'block', 'Yuna lives in Busan.', 'hot', '{now}', '{now}', '{now}'); "
                     f"INSERT INTO events (at, namespace, kind, subject) VALUES ('{now}', 'default', 'write', 'yuna'); "
-                    "INSERT INTO namespace_statistics VALUES ('default', 1, 4)")
+                    "INSERT INTO namespace_statistics VALUES ('default', 1, 4); "
+                    "INSERT INTO recalls (id, at, namespace, query, door, actor, event) "
+                    f"VALUES (9, '{now}', 'default', 'copied', 'cli', '', 1)")
     with Memory(postgres, clock=clock) as memory:
         memory.backend.repair()
         assert memory.search("Yuna")[0].memory.id == "yuna" and memory.check() == []
+        memory.searcher.record(memory.search("Yuna"), "cli")
+        memory.ctx.recalls.flush()
+        assert [r.id for r in memory.ctx.recalls.table.read("default")] == [10, 9]
         assert memory.write("Next.").id and memory.backend.get(["yuna"], "default")[0].seq == 7 and memory.list()[0].text == "Next."
 
 
@@ -428,6 +433,7 @@ def test_a_store_is_copied_to_a_server_and_back_and_an_interrupted_copy_goes_on(
         file.update(ids[0], text="My sister Yuna lives in Seoul.")
         file.delete(ids[5])
         file.link(ids[1], ids[3])
+        file.searcher.record(file.search("Where does Yuna live?"), "cli")
         make_thread_tables(file.backend.db)
         file.backend.db.query("INSERT INTO thread_checkpoints VALUES ('default', 't', '', 'c', NULL, NULL, 'json', ?, 'json', ?)",
                               (b"\0a", b"{}"))
@@ -447,6 +453,9 @@ def test_a_store_is_copied_to_a_server_and_back_and_an_interrupted_copy_goes_on(
         with Memory(place, clock=clock) as copy:
             assert copy.search("Where does Yuna live?")[0].memory.text.endswith("Seoul.") and copy.backend.check() == []
             assert copy.write("The numbers go on.").id and len(copy.list(k=100)) == 6
+            copy.searcher.record(copy.search("numbers"), "cli")
+            copy.ctx.recalls.flush()
+            assert [r.id for r in copy.ctx.recalls.table.read("default")] == [2, 1]
 
 
 EMBEDS = """

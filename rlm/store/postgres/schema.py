@@ -199,21 +199,11 @@ END $$;
     "".join(f"ALTER VIEW {view} SET (security_invoker = true);\n" for view in _VIEWS)
 
 
-# Several instances as one store. A namespace that has left is refused by the trigger, whichever way a writer came.
-CLUSTER = f"""
-CREATE TABLE cluster_catalogue (one boolean PRIMARY KEY DEFAULT true CHECK (one), version bigint NOT NULL, body {_TEXT} NOT NULL);
-CREATE TABLE moved_namespaces (namespace {_TEXT} PRIMARY KEY, instance {_TEXT} NOT NULL, at {_TEXT} NOT NULL);
-{_guard("moved_namespaces", _OWN_NAMESPACE)}CREATE FUNCTION refuse_moved() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE place text;
-BEGIN
-  SELECT instance INTO place FROM moved_namespaces WHERE namespace = NEW.namespace;
-  IF FOUND THEN RAISE EXCEPTION 'moved to %', place USING ERRCODE = '{MOVED}'; END IF;
-  RETURN NEW;
-END $$;
-CREATE TRIGGER generations_moved BEFORE INSERT OR UPDATE ON generations FOR EACH ROW EXECUTE FUNCTION refuse_moved();
+# Numbers above one that is taken; those of an instance of a cluster keep their remainder.
+_ADVANCE = """
 CREATE OR REPLACE FUNCTION advance(name text, lowest bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE s text := CASE name WHEN 'memories' THEN 'memory_numbers' WHEN 'memory_versions' THEN 'memory_versions_vid_seq'
-  ELSE 'events_id_seq' END; seen bigint; called boolean; step bigint;
+  WHEN 'recalls' THEN 'recalls_id_seq' ELSE 'events_id_seq' END; seen bigint; called boolean; step bigint;
 BEGIN
   IF lowest IS NULL THEN RETURN NULL; END IF;
   EXECUTE format('SELECT last_value, is_called FROM %I', s) INTO seen, called;
@@ -227,6 +217,21 @@ BEGIN
   RETURN lowest;
 END $$;
 """
+
+
+# Several instances as one store. A namespace that has left is refused by the trigger, whichever way a writer came.
+CLUSTER = f"""
+CREATE TABLE cluster_catalogue (one boolean PRIMARY KEY DEFAULT true CHECK (one), version bigint NOT NULL, body {_TEXT} NOT NULL);
+CREATE TABLE moved_namespaces (namespace {_TEXT} PRIMARY KEY, instance {_TEXT} NOT NULL, at {_TEXT} NOT NULL);
+{_guard("moved_namespaces", _OWN_NAMESPACE)}CREATE FUNCTION refuse_moved() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE place text;
+BEGIN
+  SELECT instance INTO place FROM moved_namespaces WHERE namespace = NEW.namespace;
+  IF FOUND THEN RAISE EXCEPTION 'moved to %', place USING ERRCODE = '{MOVED}'; END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER generations_moved BEFORE INSERT OR UPDATE ON generations FOR EACH ROW EXECUTE FUNCTION refuse_moved();
+""" + _ADVANCE
 
 NEWEST_RIGHTS = 170000  # server version from which on there is a right to run VACUUM
 
@@ -250,7 +255,8 @@ POSTGRES_MIGRATIONS: Sequence[Migration] = (  # one step from version `to - 1` t
     Migration(4, "the catalogue of a cluster, and namespaces that went to another instance", CLUSTER),
     Migration(5, "an index of facts by value and subject", SCHEMA_7),
     Migration(6, "the threads of agent frameworks", _declared(";\n".join(THREADS)) + "".join(
-        _guard(table, _OWN_NAMESPACE) for table in THREAD_TABLES)))
+        _guard(table, _OWN_NAMESPACE) for table in THREAD_TABLES)),
+    Migration(7, "numbers of recalls above those that a copy brought", _ADVANCE + "SELECT advance('recalls', max(id)) FROM recalls;"))
 OLDEST_SERVER = 150000  # PostgreSQL 15, as the server numbers itself
 STATEMENT_SECONDS = 600  # after which a statement is ended, unless role or database have a statement_timeout of their own
 _MIGRATION_LOCK = 0x726C6D31  # key of the advisory lock under which tables are made and changed: 'rlm1'

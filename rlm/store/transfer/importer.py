@@ -229,7 +229,7 @@ def _read_sequences(header: Mapping[str, Any]) -> dict[str, int]:
 
 
 def continue_numbers(db: Database,  # inside a transaction
-                     table: str,    # memories, memory_versions or events
+                     table: str,    # memories, memory_versions, events or recalls
                      number: int,   # highest number that is taken; 0: none is
                      ) -> None:
     "Let a table's next row have a higher number than this."

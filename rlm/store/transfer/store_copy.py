@@ -70,6 +70,7 @@ def copy_store(source: Database,  # a store, which others may be using
             for name, number in source.query("SELECT name, seq FROM sqlite_sequence"):
                 if name in ("memories", "memory_versions", "events"):
                     continue_numbers(target, str(name), int(number))
+            continue_numbers(target, "recalls", int(target.query("SELECT coalesce(max(id), 0) FROM recalls")[0][0]))
     for _ in rebuild(target):
         pass
     with target.transaction():
