@@ -2,11 +2,12 @@
 import asyncio
 import hashlib
 import inspect
+import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
@@ -17,7 +18,16 @@ import pytest
 
 from rlm import Memory
 from rlm.core.clock import ManualClock, SystemClock
-from rlm.core.errors import AlreadyExists, InvalidInput, NotFound, RlmError, SettingsError, StoreError, StoreReadOnly
+from rlm.core.errors import (
+    AlreadyExists,
+    InvalidInput,
+    NotFound,
+    RlmError,
+    SettingsError,
+    StoreBusy,
+    StoreError,
+    StoreReadOnly,
+)
 from rlm.rules import RuleStore
 from rlm.search.explainer import TIES
 from rlm.search.namespace_search import NamespaceSearch
@@ -26,6 +36,7 @@ from rlm.service.results import Hit
 from rlm.store.memories import MemoryTable
 from rlm.store.protocols import TEXT_COLUMNS
 from rlm.store.records import READERS
+from rlm.store.sqlite import database
 from rlm.store.sqlite.database import restore
 
 pytestmark = pytest.mark.usefixtures("bare")
@@ -718,6 +729,30 @@ def test_copies_beside_a_store_are_found_whatever_its_name(path: Path) -> None:
     kept = [restore(path, target, SystemClock().now()) for target in (store, other)]
     with Memory(store) as memory:
         assert memory.copies() == [kept[0]]
+
+
+def test_no_acknowledged_write_is_lost_while_a_store_is_replaced(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, copy, acknowledged = path.with_name("backup.db"), database.copy_database, list[str]()
+    with Memory(path) as memory:
+        memory.write("tea")
+        memory.backup(source)
+
+    def copy_then_write(*args: Any) -> Path:
+        made = copy(*args)
+        with suppress(StoreBusy), Memory(path, busy_timeout_s=0.2) as late:
+            acknowledged.append(late.write("coffee").text)
+        return made
+
+    for mode in ("WAL", "DELETE"):
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute(f"PRAGMA journal_mode = {mode}")
+        with monkeypatch.context() as patch:
+            patch.setattr(database, "copy_database", copy_then_write)
+            kept = restore(source, path, SystemClock().now())
+        with Memory(path) as new, Memory(str(kept)) as before:
+            assert {m.text for m in [*new.list(), *before.list()]} >= {"tea", *acknowledged}, "neither store has it"
+            assert [m.text for m in new.list()] == ["tea"] and new.check() == before.check() == []
+            new.write("newer")
 
 
 @pytest.mark.parametrize("namespace", ["", "\0", "\ud800", "a\nb", 5, "x" * 600])

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -62,19 +62,26 @@ def read_version(connection: sqlite3.Connection,  # connection to the file
     return version
 
 # %% ../../../nbs/20_store/06_database.ipynb #2fd1110f
+PAGES_AT_ONCE = 16  # pages of a step, fewer than an empty store has
+
+
 def copy_pages(source: sqlite3.Connection,  # a sound database
                target: sqlite3.Connection,  # connection to the copy
                path: str,                   # path of the one that may be busy, for messages
                patience_s: float,           # seconds to wait for a writer
+               locked: Callable[[], object] | None = None,  # called once no other connection can write to the copy
                ) -> None:
     "Make one database a copy of another. Raises `StoreBusy`."
-    deadline = time.monotonic() + patience_s
+    deadline, waiting = time.monotonic() + patience_s, [] if locked is None else [locked]
 
     def watch(status: int, remaining: int, total: int) -> None:
-        if status & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) and time.monotonic() > deadline:
+        if status & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            while waiting:
+                waiting.pop()()
+        elif time.monotonic() > deadline:
             raise StoreBusy(f"The store {path!r} is being written by another process.", "Try again when it has ended.")
 
-    source.backup(target, progress=watch, sleep=0.05)
+    source.backup(target, pages=PAGES_AT_ONCE if waiting else -1, progress=watch, sleep=0.05)
 
 
 def copy_database(source: sqlite3.Connection,  # connection to a live database
@@ -511,20 +518,27 @@ def restore(source: "str | Path",   # a backup
             now: datetime,          # names the copy of what is replaced
             busy_timeout_s: float = 30.0,  # seconds to wait for another writer
             ) -> Path | None:       # the copy, if there was anything to replace
-    "Put a backup in the place of a store. What was there is kept beside it. Raises `StoreBusy` while another process writes to it."
+    """Put a backup in the place of a store. What was there is kept beside it, with every write that was acknowledged until then. Raises
+    `StoreBusy` while another process writes to it."""
     origin, path = read_path(source).absolute(), Path(os.path.realpath(read_path(target)))
     examine(origin)
     if os.path.exists(path) and os.path.samefile(origin, path):
         raise StoreError(f"The backup {str(source)!r} is the store itself; nothing was changed.", "Name a copy of it.")
     stamp = now.strftime("%Y%m%dT%H%M%S%fZ")
     try:
-        kept = _set_aside(path, stamp, busy_timeout_s) if os.path.exists(path) and path.stat().st_size else None
+        there = os.path.exists(path) and bool(path.stat().st_size)
+        kept = _move_damaged(path, stamp) if there else None
         path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     except OSError as e:
         raise StoreError(f"The store {str(path)!r} can't be replaced ({e.strerror}).", "Give a path that you may write to.") from e
     with explained(str(path)), closing(connect(str(origin), "ro")) as old, closing(connect(str(path), busy_timeout_s=0.05)) as new:
-        copy_pages(old, new, str(path), busy_timeout_s)
+        if there and kept is None:
+            kept = path.with_name(f"{path.name}.replaced-{stamp}")
+            new.execute("PRAGMA journal_mode = WAL")  # it can be read while it is replaced
+            copy_pages(old, new, str(path), busy_timeout_s, partial(_keep, path, kept, busy_timeout_s))
+        else:
+            copy_pages(old, new, str(path), busy_timeout_s)
         new.wait(busy_timeout_s)
         new.execute("UPDATE meta SET value = lower(hex(randomblob(16))) WHERE key = 'database_id'")
         new.execute("PRAGMA journal_mode = WAL")
@@ -532,15 +546,21 @@ def restore(source: "str | Path",   # a backup
     return kept
 
 # %% ../../../nbs/20_store/06_database.ipynb #d9b432ce
-def _set_aside(path: Path, stamp: str, patience_s: float) -> Path:
-    "Copy a sound store, move away a damaged one; refuse to replace what is no store of ours."
+def _keep(path: Path, copy: Path, patience_s: float) -> None:
+    "Copy a store as it was stored last, also while another connection holds its write lock."
+    with explained(str(path)), closing(connect(str(path), "ro")) as connection:
+        copy_database(connection, copy, str(path), patience_s)
+
+
+def _move_damaged(path: Path, stamp: str) -> Path | None:
+    "Move away a damaged store and return where it is, None for a sound one; refuse to replace what is no store of ours."
     try:
         inspect_file(str(path))
         with explained(str(path)), closing(connect(str(path))) as connection:
             read_version(connection, str(path), SCHEMA_VERSION)
             if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
                 raise StoreCorrupt(f"The store {str(path)!r} is damaged.")
-            return copy_database(connection, path.with_name(f"{path.name}.replaced-{stamp}"), str(path), patience_s)
+            return None
     except StoreCorrupt:
         aside = path.with_name(f"{path.name}.damaged-{stamp}")
         for end in ("-wal", "-shm", ""):
