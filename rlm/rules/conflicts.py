@@ -429,7 +429,7 @@ class ConflictLog:
             below = [a + b for a, b in zip(below, heights, strict=True)]
         axes.set_ylabel("disputes")
         axes.tick_params(axis="x", labelsize=8, rotation=45)
-        axes.legend(frameon=False, fontsize=8)
+        axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
         axes.spines[["top", "right"]].set_visible(False)
 
 

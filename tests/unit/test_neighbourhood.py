@@ -1,0 +1,66 @@
+"A neighbourhood and the words elsewhere find what a search of everything finds."
+from pathlib import Path
+
+import numpy as np
+
+from rlm import Memory
+from rlm.bench.stream import begun, model_of, stream
+from rlm.core.text import tokens
+from rlm.recall.neighbourhood import LexicalCandidates, Neighbourhood, TrueVectors
+from rlm.search.candidates import EVERYTHING, REORDERED, Searcher
+from rlm.search.semantic_index import StoredVectors
+
+NONE = np.zeros(0, np.int32)
+
+
+def test_a_neighbourhood_of_all_memories_ranks_as_a_search_does(tmp_path: Path) -> None:
+    some = stream(600, 5, 60)
+    begun(tmp_path / "memory.db", some)
+    with Memory(tmp_path / "memory.db", embedder=model_of(some)) as memory, memory.index.snapshot():
+        index = memory.index
+        source = TrueVectors(StoredVectors(index.storage, index.semantic.stamp, index.namespace), index.semantic)
+        every, lexical = Neighbourhood(index, source, index.metadata["seq"].astype(np.int64)), LexicalCandidates(index)
+        for question in some.questions[:40]:
+            query = memory.query(question.text)
+            full = Searcher(index).retrieve_and_rank(query, 10, EVERYTHING)[1][:10]
+            features = index.scorer.query_features(query.text)
+            found = lexical.score(Searcher(index).candidates.search_terms(features, query.terms), every.units)
+            near = index.scorer.rank(features, every.candidates(found.inside, index.semantic.measure(query.vector)), REORDERED)
+            near = Searcher(index).reorder(features, query.measured, near, None)[:10]  # as a search moves what opens a conversation
+            assert [r.seq for r in near] == [r.seq for r in full] and found.left == 0, question
+            assert np.allclose([r.score for r in near], [r.score for r in full], atol=1e-5)
+
+
+def test_words_elsewhere_are_those_of_a_lexical_search_and_leave_out_the_neighbourhood() -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write_many([{"text": f"word{n % 7} name{n % 31} thing{n % 50} number{n}"} for n in range(400)])
+        memory.delete(memory.search("number39")[0].id)
+        index = memory.index
+        with index.snapshot():
+            lexical = LexicalCandidates(index)
+            for question in ("word3 name5", "thing7 name8 word1", "number17", "nothing of the kind"):
+                plan = index.lexical.plan(tokens(question))
+                right = index.lexical.search(plan, 20)
+                found = lexical.best(lexical.score(tokens(question), NONE), 20)
+                assert np.allclose(sorted(found.scores), sorted(right.scores / (plan.idf_sum or 1)), atol=1e-6)
+                assert found.left <= min(found.scores, default=0) and 39 not in found.docs
+                assert not lexical._sums.any()  # the array is shared by all questions, and must be zero again after each
+            every = lexical.best(lexical.score(tokens("word3 name5"), NONE), 400)
+            inside = lexical.score(tokens("word3 name5"), every.docs[:5].astype(np.int32))
+            assert np.allclose(inside.inside, every.scores[:5]) and every.left == 0
+            assert set(lexical.best(inside, 400).docs) == set(every.docs[5:]) and np.isclose(inside.left, every.scores[5:].max())
+
+
+def test_a_memory_of_several_units_counts_once_by_its_best() -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write_many([" ".join(f"word{(n * i) % 11} filler{i % 13} name{(n + i) % 17}" for i in range(90)) for n in range(40)])
+        index = memory.index
+        with index.snapshot():
+            words = tokens("word3 name5 filler7")
+            right = index.lexical.search(plan := index.lexical.plan(words), 40)
+            exact = dict(zip(right.docs.tolist(), right.scores / plan.idf_sum, strict=True))
+            for n in (5, 20, 400):
+                lexical = LexicalCandidates(index)
+                found = lexical.best(lexical.score(words, NONE), n)
+                assert len(set(found.docs)) == len(found.docs) and index.lexical.docs.passage_doc.size > 100
+                assert all(np.isclose(s, exact[d], atol=1e-6) for d, s in zip(found.docs.tolist(), found.scores, strict=True))
