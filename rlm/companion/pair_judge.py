@@ -150,6 +150,7 @@ def told_by_grammar(old: str,  # words of the older memory
 
 
 _CHANGE_DONE = "quit|left|moved|sold|married|divorced|retired|resigned|got|lost|joined|started|stopped|gave|is|was|has|had|and"
+_BY_SOMEBODY = "quit|retired|resigned|got|joined|married|divorced"  # what no thing does
 _SELF = LazyPattern(r"\b(?:i|me|my|we|us|our)\b|(?:^| )(?:나|내|난|우리|저|제|전)[는은가도를한]* ", re.I)
 _OWN_PERSON = LazyPattern("(?:my|our|우리|내|제) ", re.I)
 
@@ -191,8 +192,9 @@ _MOVED_THING = LazyPattern(  # *The office moved to the fifth floor*
     r"(?:the|our|my|his|her) (?!(?:house|home|flat|apartment|family|kids|boys|girls|parents)\b)(?:[\w-]+ ){1,2}?(?:has |have |is |just )*"
     r"(?:moved|relocated|moving)\b|(?:우리 |저희 )?(?:[가-힣]+ )?"
     r"[가-힣]*(?:사무실|회사|본사|지점|팀|부서|학교|학원|병원|가게|매장|식당|카페|교회|공장)(?:이|가|은|는)? .*(?:이사|이전|옮)", re.I)
-_OTHER_DOES = LazyPattern(rf"(?!(?:I|We|My|Our|The|This|That|It|He|She|They|You|And|But|So|No|Not|Now|Then|Oh|Well|User)\b)"
-                          rf"[A-Z][\w-]+ (?:{_CHANGE_DONE})\b")
+_OTHER_DOES = LazyPattern(rf"(?:(?!(?:I|We|My|Our|The|This|That|It|He|She|They|You|And|But|So|No|Not|Now|Then|Oh|Well|User)\b)"
+                          rf"[A-Z][\w-]+ (?:{_CHANGE_DONE})|(?!(?:i|we|they|he|she|it|you|and|but|so|just|also|"
+                          rf"finally|recently|then|now|never|not) )[a-z]+ (?:{_BY_SOMEBODY}))\b")  # *Sam moved*, *sam got a new number*
 _HOUR = LazyPattern(r"\bat \d|\d:\d\d|\d ?[ap]\.?m\b|o'clock|\d ?시(?!간)", re.I)
 _HABITUAL = LazyPattern(r"\b(?:every|each|daily|an? (?:day|week|month)|times|usually|always)\b|매일|하루|마다|항상|보통|늘 |주 ?\d", re.I)
 _PEOPLE = rf"(?:{'|'.join(english_names(*FAMILY, 'acquaintance', 'boss', 'flatmate', 'landlord'))}|friend|neighbou?r|colleague)"
@@ -202,7 +204,8 @@ _ADDED = LazyPattern(r"\b(?:too|as well)[.!]*$|\balso\b|둘째|하나 더", re.I
 _STATES = {"residence": "place", "kind of residence": "place", "place of work": "work",
            "employer": "work", "occupation": "work", "school": "work", "salary": "work", "rank": "work",
            "spouse": "couple", "partner": "couple", "marital status": "couple", "age": "age", "birthday": "birthday",
-           "allergy": "allergy", "name": "name"}  # lasting states of which one is no change of another
+           "allergy": "allergy", "name": "name",
+           "phone number": "telephone", "diet": "diet", "weight": "weight"}  # lasting states of which one is no change of another
 
 
 def leaves_as_it_was(old: str,  # words of the older memory

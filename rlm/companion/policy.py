@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .english import spelled_out
 from .statement import DATA, language_data
 from .fact_extraction import denied_statements, is_untrue, text_facts
 from ..core.errors import InvalidInput
@@ -361,7 +362,7 @@ class MemoryPolicy:
                explore: bool = False,           # whether middling turns may be decided by a try
                ) -> PolicyDecision:
         "Return the decision about a turn: save it, retrieve memories for it, both or neither."
-        turn = _LAUGHTER.sub("", turn)
+        turn = spelled_out(_LAUGHTER.sub("", turn))
         found, spoken = importance(turn, self.rules.languages), self.rules.languages
         state = features(turn, found, where)
         if self.embed is not None:

@@ -37,6 +37,9 @@ spouse he: husband = 남편 신랑
 spouse she: wife = 아내 와이프 집사람
 partner he: boyfriend = 남자친구 남친
 partner she: girlfriend = 여자친구 여친
+spouse he: hubby =
+partner he: bf =
+partner she: gf =
 partner he: fiancé =
 partner she: fiancée =
 partner -: partner =
@@ -115,8 +118,9 @@ def english_names(*kinds: str,  # kinds of `KIN`
     return tuple(dict.fromkeys(name for kin in KIN if kin.kind in kinds and pronoun in ("", kin.pronoun) for name in kin.english))
 
 
-ADDRESSED = frozenset(english_names("parent", "grandparent")) - {"parents", "ma", "pa"}
-# names by which a family calls its own, *Mum*, *Dad*, *Gran*: without an owner they are the speaker's
+ADDRESSED = frozenset(english_names("parent", "grandparent", "sibling", "spouse", "partner", "landlord")) - {
+    "parents", "ma", "pa", "partner"}
+# names that are the speaker's without an owner: *Mum*, *Gran*, *brother's in Kuwait*
 
 
 def korean_names(*kinds: str,  # kinds of `KIN`
