@@ -83,27 +83,14 @@ def install(project: bool, write: bool, url: str, secret: Path | None, tokens: i
             namespace: str | None, config: Path | None, as_json: bool) -> None:
     "Print what goes into the settings of Claude Code so that it starts the hook; with --write, put it there."
     from rlm.core.settings import load_settings
-    from rlm.service.cli.mcp import read_config, write_config
+    from rlm.service.cli.mcp import install_entry
     settings = load_settings(config, db_path=db, namespace=namespace)
     words = _hook_words(url=url, secret=secret and secret.absolute(), tokens=tokens, no_capture=no_capture, log=log,
                        db=store_from_anywhere(settings.db_path), config=config and config.absolute())
     inside = ["--namespace", settings.namespace] if namespace is not None else []
     command = quoted([sys.executable, "-P", "-m", "rlm.service.hook", *words, *inside])
     path = Path.cwd() / ".claude" / "settings.local.json" if project else Path.home() / ".claude" / "settings.json"
-    if not write:
-        if as_json:
-            print_json({"path": str(path), "settings": _with_hooks({}, command)})
-        else:
-            print_json(_with_hooks({}, command))
-            click.echo(f"Put this into {path}, or run the same again with --write.", err=True)
-        return
-    backup = write_config(path, _with_hooks(read_config(path), command))
-    if as_json:
-        print_json({"path": str(path), "backup": None if backup is None else str(backup)})
-    else:
-        click.echo(f"The hook is in {path}.")
-        click.echo(f"What it held before is in {backup}." if backup else "Nothing else in it was changed.", err=True)
-        click.echo("Restart Claude Code, so that it reads it.", err=True)
+    install_entry(path, lambda held: _with_hooks(held, command), write, as_json, ("The hook", "Claude Code", "settings"))
 
 
 def _read_log(path: Path) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -124,6 +124,30 @@ def write_config(path: Path,  # a client's file
     return backup
 
 
+def install_entry(path: Path,                        # a program's file
+                  put: Callable[[dict[str, Any]], dict[str, Any]],  # puts the entry into what the file holds
+                  write: bool,                       # False: only print what would be put into an empty one
+                  as_json: bool,                     # print JSON
+                  names: tuple[str, str, str],       # entry and program for people, contents in JSON
+                  told: Mapping[str, Any] = {},      # more that JSON says
+                  ) -> None:
+    "Put an entry into a program's configuration, or print it, and say what to do next. Raises `InvalidInput`, `StoreError`."
+    entry, program, contents = names
+    if write:
+        backup = write_config(path, put(read_config(path)))
+        made: dict[str, Any] = {"backup": None if backup is None else str(backup)}
+        notes = [f"What it held before is in {backup}." if backup else "Nothing else in it was changed.",
+                 f"Restart {program}, so that it reads it."]
+    else:
+        made, notes = {contents: put({})}, [f"Put this into {path}, or run the same again with --write."]
+    if as_json:
+        return print_json({**told, "path": str(path), **made})
+    click.echo(f"{entry} is in {path}.") if write else print_json(made[contents])
+    for note in notes:
+        click.echo(note, err=True)
+    return None
+
+
 WAITING = """rlm mcp speaks MCP on its standard input and output: a client starts it, such as Claude Desktop.
 Print what to put into the client's configuration with: rlm mcp install --client claude-desktop
 It waits for a client now; Ctrl-C ends it."""
@@ -174,17 +198,5 @@ def install(client: str, write: bool, name: str, read_only: bool, db: Path | Non
     path = config_path(client, Path.cwd())
     if find_spec("mcp") is None:
         click.echo("The server needs the package mcp, which is not installed here: pip install 'rlm[mcp]'", err=True)
-    if not write:
-        if as_json:
-            print_json({"client": client, "path": str(path), "config": merged({}, client, entry)})
-        else:
-            print_json(merged({}, client, entry))
-            click.echo(f"Put this into {path}, or run the same again with --write.", err=True)
-        return
-    backup = write_config(path, merged(read_config(path), client, entry))
-    if as_json:
-        print_json({"client": client, "path": str(path), "backup": None if backup is None else str(backup)})
-    else:
-        click.echo(f"{name} is in {path}.")
-        click.echo(f"What it held before is in {backup}." if backup else "Nothing else in it was changed.", err=True)
-        click.echo(f"Restart {client.replace('-', ' ').title()}, so that it reads it.", err=True)
+    install_entry(path, lambda config: merged(config, client, entry), write, as_json,
+                  (name, client.replace("-", " ").title(), "config"), {"client": client})

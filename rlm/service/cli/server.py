@@ -1,6 +1,5 @@
 """Commands that serve: the REST server and the tokens that open it, and a proxy for clients of OpenAI's protocol."""
 
-from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -140,7 +139,7 @@ def proxy_command(upstream: str | None, host: str | None, port: int, token_file:
         from rlm.service.http.middleware import is_loopback
         from rlm.service.http.pool import MemoryPool
         from rlm.service.http.proxy import BASE, MemoryProxy, proxy_application
-        from rlm.service.http.server import AnnouncedServer, http_config, listening, load_token_store
+        from rlm.service.http.server import PLACE, answer_at, listening, load_token_store
     except ModuleNotFoundError as e:
         raise MissingExtra(f"The proxy needs {e.name}, which is not installed.", "Install it: pip install 'rlm[serve,openai]'") from None
     settings = load_settings(config, db_path=db, namespace=namespace, serve_host=host, serve_port=port, token_file=token_file)
@@ -151,9 +150,6 @@ def proxy_command(upstream: str | None, host: str | None, port: int, token_file:
     proxy = MemoryProxy(upstream or settings.openai_url, pool, book, names, tokens, not no_capture)
     pool.store().search("Is it ready? 어디까지 준비됐어?", 1)  # the index, the model and the grammar are there before anyone waits for them
     pool.store().companion.decide("ready")
-    with listening(settings.serve_host, settings.serve_port) as here, suppress(KeyboardInterrupt):
-        shown, number = here.getsockname()[:2]
-        place = f"[{shown}]:{number}" if ":" in shown else f"{shown}:{number}"
-        store = hidden_password(str(read_path(settings.db_path)))
-        notice = f"Base URL for clients: http://{place}{BASE} (upstream {proxy.upstream}, memories {store})"
-        AnnouncedServer(http_config(proxy_application(proxy)), notice).run(sockets=[here])
+    beside = f"(upstream {proxy.upstream}, memories {hidden_password(str(read_path(settings.db_path)))})"
+    with listening(settings.serve_host, settings.serve_port) as here:
+        answer_at(here, proxy_application(proxy), f"Base URL for clients: http://{PLACE}{BASE} {beside}")

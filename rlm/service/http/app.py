@@ -16,7 +16,7 @@ from rlm.service.answer_schemas import read_schemas
 
 from . import companion_routes, memory_routes, routes
 from .agent_routes import agent_routes
-from .pages import docs_page, docs_policy
+from .pages import content_security_policy, docs_page, docs_policy, read_page
 from .errors import HttpProblem, log_problem, problem_of
 from .idempotency import CHANGING_METHODS, MAX_KEY, IdempotentRequests
 from .middleware import BODY_METHODS, OPEN_PATHS, App, Gateway, GatewayConfig, Observer, is_loopback
@@ -156,6 +156,13 @@ def _openapi_page(app: FastAPI) -> Callable[[], dict[str, Any]]:
     return openapi
 
 
+def _serve_page(app: FastAPI, path: str, page: str, headers: Mapping[str, str]) -> None:
+    "Have the application answer a path with a page for people."
+    @app.get(path, include_in_schema=False)
+    async def html() -> Response:
+        return Response(page, headers=headers, media_type="text/html; charset=utf-8")
+
+
 def application(service: Service) -> FastAPI:
     "Return the routes, without the gateway."
     from rlm import __version__
@@ -176,16 +183,11 @@ def application(service: Service) -> FastAPI:
     _handle_errors(app)
     app.include_router(memory_routes.bulk_routes(service))
     install(app, service, ROUTES)
-    for others in (agent_routes, routes.upkeep_routes, routes.page_routes):
+    for others in (agent_routes, routes.upkeep_routes):
         app.include_router(others(service))
     app.openapi = _openapi_page(app)  # type: ignore[method-assign]
-    page = docs_page(app.openapi())
-    headers = {"Content-Security-Policy": docs_policy(page)}
-
-    @app.get("/docs", include_in_schema=False)
-    async def docs() -> Response:
-        "The contract, for people."
-        return Response(page, headers=headers, media_type="text/html; charset=utf-8")
+    for path, page, policy in (("/", read_page(), content_security_policy), ("/docs", docs_page(app.openapi()), docs_policy)):
+        _serve_page(app, path, page, {"Content-Security-Policy": policy(page)})
     return app
 
 

@@ -19,7 +19,6 @@ from rlm.service.memory import Memory
 from rlm.service.results import SearchResults
 
 from .errors import HttpProblem
-from .pages import content_security_policy, read_page
 from .routing import Call, Name, QuotedId, Routes, Service, json_response, require_right
 from .schemas import (WITHOUT_TOKEN, AnchorBody, Label, RecallBody, SearchBody, Slot, Time, answers, json_schema, one_count,
                       problem_responses)
@@ -189,17 +188,4 @@ def upkeep_routes(service: Service) -> APIRouter:
         "Figures, as Prometheus reads them, whether the store answers or not."
         service.metrics.ready.set(not await service.readiness.problem())
         return MetricsResponse(await asyncio.get_running_loop().run_in_executor(_counting, service.metrics.page))
-    return routes
-
-
-def page_routes(_service: Service,  # not needed: the page asks by itself
-                ) -> APIRouter:
-    "Return the route of the explorer."
-    routes, page = APIRouter(), read_page()
-    headers = {"Content-Security-Policy": content_security_policy(page)}
-
-    @routes.get("/", include_in_schema=False)
-    async def explorer() -> Response:
-        "A page to look at memories with."
-        return Response(page, headers=headers, media_type="text/html; charset=utf-8")
     return routes

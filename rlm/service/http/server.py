@@ -262,7 +262,7 @@ class AnnouncedServer(UvicornServer):
 
     def __init__(self,
                  config: uvicorn.Config,  # configuration of the server
-                 notice: str,             # announcement that it prints
+                 notice: str,             # announcement that it prints; empty: none
                  ) -> None:
         super().__init__(config)
         self.notice = notice
@@ -272,7 +272,7 @@ class AnnouncedServer(UvicornServer):
                       ) -> None:
         "Listen, then say so."
         await super().startup(sockets)
-        if self.started:
+        if self.started and self.notice:
             click.echo(self.notice)
 
 
@@ -378,9 +378,20 @@ def _end_with(parent: int) -> None:
 
 def _answer(app: TracingMiddleware, settings: Settings, here: Listener, number: int = 0) -> None:
     "Answer requests until told to stop; the first process says where."
+    who = "who has a token" if app.app.config.tokens.required() else "anyone on this machine"  # type: ignore[attr-defined]
+    notice = f"Serving {hidden_password(str(read_path(settings.db_path)))} for {who} at http://{PLACE}/"
+    answer_at(here, app, "" if number else notice)
+
+
+PLACE = "\0"  # stands in a notice for host and port, which are known once a server listens
+
+
+def answer_at(here: Listener,  # socket that listens
+              app: App,        # application that answers
+              notice: str,     # announcement with `PLACE` in it; empty: none
+              ) -> None:
+    "Answer requests until told to stop."
+    host, port = here.getsockname()[:2]
+    place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     with suppress(KeyboardInterrupt):
-        host, port = here.getsockname()[:2]
-        place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        who = "who has a token" if app.app.config.tokens.required() else "anyone on this machine"  # type: ignore[attr-defined]
-        notice = f"Serving {hidden_password(str(read_path(settings.db_path)))} for {who} at http://{place}/"
-        (AnnouncedServer(http_config(app), notice) if number == 0 else UvicornServer(http_config(app))).run(sockets=[here])
+        AnnouncedServer(http_config(app), notice.replace(PLACE, place)).run(sockets=[here])

@@ -5,7 +5,7 @@ and to the tools. No argument of a tool, and no header but `Rlm-Namespace`, whic
 """
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from rlm.core.settings import Settings
 from ..http.errors import HttpProblem
 from ..http.middleware import App, Gateway, GatewayConfig, Receive, Scope, Send, is_loopback
 from ..http.pool import MemoryPool
-from ..http.server import AnnouncedServer, http_config, listening, load_token_store
+from ..http.server import PLACE, answer_at, listening, load_token_store
 from ..http.tokens import GUEST, Token, TokenFile
 from ..memory import Memory
 from .mcp_server import memory_server
@@ -137,9 +137,6 @@ def serve_mcp(settings: Settings,          # where, what, for whom
     pool = MemoryPool(settings, config=config)
     pool.store().search("Is it ready? 어디까지 준비됐어?", 1)  # the index and the model are there before anyone waits for them
     app = guarded_mcp(pool, tokens, read_only)
-    with listening(settings.serve_host, settings.serve_port) as here, suppress(KeyboardInterrupt):
-        host, port = here.getsockname()[:2]
-        place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        who = "who has a token" if tokens.required() else "anyone on this machine"
-        notice = f"Serving {hidden_password(str(read_path(settings.db_path)))} over MCP for {who} at http://{place}{PATH}"
-        AnnouncedServer(http_config(app), notice).run(sockets=[here])
+    who = "who has a token" if tokens.required() else "anyone on this machine"
+    with listening(settings.serve_host, settings.serve_port) as here:
+        answer_at(here, app, f"Serving {hidden_password(str(read_path(settings.db_path)))} over MCP for {who} at http://{PLACE}{PATH}")
