@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.text import tokens
 from .candidates import POOL, CandidateSet, Query, Searcher
 from .scoring import NOW, PARTS, SCORE_EPSILON, UPDATE, RankedList, RankedMemory, ScoreWeights
 from .lexical.bm25 import LONG_TEXT, PASSAGE_LENGTH, QueryPlan, impact
@@ -21,6 +20,7 @@ from .namespace_index import NamespaceIndex
 from .relevance import FLOOR, READ_FOR_ATTRIBUTE, UNKNOWN, is_missing, relevance_floor, relevances
 from .scorer import REORDERED
 from ..store.filters import Filters
+from ..store.fulltext import own_columns
 from ..store.records import MemoryRecord
 from ..store.memories import RecordCache
 
@@ -75,13 +75,6 @@ class TermScores:
 NEARBY = "nearby"  # column of what the memories before and after add
 
 
-def _own_columns(record: MemoryRecord,  # memory with its text
-                 ) -> dict[str, list[str]]:  # column → tokens, without empty columns
-    "Return the tokens of a memory's own columns."
-    given = {"text": record.text, "title": record.title, "summary": record.summary, "tags": " ".join(record.tags)}
-    return {name: found for name, text in given.items() if text and (found := tokens(text))}
-
-
 def _split_by_column(worth: _TermScore,                      # contribution of a term
                      term: str,                             # term, as columns hold it
                      columns: Mapping[str, Sequence[str]],  # column of the memory → tokens
@@ -111,7 +104,7 @@ def explain_score(record: MemoryRecord,        # memory that was found
                   ) -> dict[str, dict[str, float]]:
     "Return what each term and each part added to a score."
     total, found = sum([own + around for own, around in worth.values()]), dict[str, dict[str, float]]()
-    columns = _own_columns(record) if record.title or record.summary or record.tags else {}  # else all of it is the text's
+    columns = own_columns(record) if record.title or record.summary or record.tags else {}  # else all of it is the text's
     if total and (scale := parts.get("words", 0.0) / total):
         for term, (own, around) in worth.items():
             found[term] = _split_by_column((own * scale, around * scale), term, columns)

@@ -7,7 +7,7 @@ __all__ = ['ANSWER_TYPES', 'TIME', 'TELEPHONE', 'CODE', 'EMAIL', 'MONEY', 'COUNT
            'PartialDate', 'dates_in', 'asked_types', 'told_types', 'asks_now', 'asks_before', 'past_moment',
            'tells_change', 'identifiers_in', 'numbered_things', 'tells_other_number', 'names_in_other_script',
            'asked_attribute', 'tells_attribute', 'is_about_other_relative', 'question_form', 'name_parts', 'names_in',
-           'named_speakers', 'dominant_script', 'QueryFeatures', 'extract_query_features']
+           'dominant_script', 'QueryFeatures', 'extract_query_features']
 
 # %% ../../nbs/30_search/01_query_features.ipynb #8a17bf29
 import re
@@ -535,13 +535,6 @@ def names_in(query: str,                            # question as it was asked
     words = set(re.findall(r"[^\W_]+", query.casefold()))
     words |= {w[:-cut] for w in words for cut in (1, 2, 3) if w >= "가" and len(w) > cut + 1}
     return tuple(sorted(word for word in words if known.get(word)))
-
-
-def named_speakers(query: str,                               # question as it was asked
-                   known: Mapping[str, Collection[int]],     # part of a name → ids of the speakers who have it
-                   ) -> frozenset[int]:                      # ids of speakers
-    "Return the speakers that a question names."
-    return frozenset(number for word in names_in(query, known) for number in known[word])
 
 # %% ../../nbs/30_search/01_query_features.ipynb #c9f84045
 _HANGUL, _LATIN = LazyPattern("[가-힣]+"), LazyPattern("[A-Za-z]+")

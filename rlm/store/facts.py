@@ -172,18 +172,16 @@ class FactTable:
     def of_hangul_names(self,
                         namespace: str,     # the partition
                         relation_key: str,  # normal form of a relation
-                        limit: int = RELATED,  # facts at most
                         ) -> list[Fact]:    # in the order of their subjects
         "Return the current facts of a relation whose subject begins with a syllable of Hangul. Costs nothing where there is none."
         return self._found(f"f.namespace = ? AND f.subject_key >= '가' AND f.subject_key <= '힣' AND f.relation_key = ? AND {_CURRENT}",
-                           (namespace, relation_key))[:limit]
+                           (namespace, relation_key))[:RELATED]
 
     def times(self,
-              namespace: str,     # the partition
-              limit: int = RELATED,  # facts at most
+              namespace: str,   # the partition
               ) -> list[Fact]:    # newest first
         "Return the current facts that say when something is, that were stored last."
-        return self._newest(" AND f.relation_key = 'time'", (namespace,), limit)
+        return self._newest(" AND f.relation_key = 'time'", (namespace,), RELATED)
 
     def ended_at(self,
                  namespace: str,    # the partition

@@ -13,19 +13,19 @@ from ..core.clock import to_iso
 from ..core.errors import StoreCorrupt
 from .sqlite.database import REMAKE, lacking_columns
 from .erasure import pending_scrubs
-from .fulltext import all_docids, documents, is_stale
+from .fulltext import AT_ONCE, all_docids, documents, is_stale
 from .memories import MEMORY_FIELDS, to_record
 from .sqlite.schema import COUNTED
 from .protocols import TEXT_COLUMNS, Database
 
 # %% ../../nbs/20_store/16_integrity.ipynb #b77ee3fa
-def _expected_sums(db: Database, batch: int = 2000) -> Counter[int]:
+def _expected_sums(db: Database) -> Counter[int]:
     "For every document the rows call for: the sum of the fingerprints of its occurrences."
     from tqdm import tqdm  # loaded when a store is checked
     sums: Counter[int] = Counter()
     docids = all_docids(db)
-    for i in tqdm(range(0, len(docids), batch), "reading rows", unit_scale=batch, disable=None, leave=False):
-        for docid, columns in documents(db, docids[i:i + batch]).items():
+    for i in tqdm(range(0, len(docids), AT_ONCE), "reading rows", unit_scale=AT_ONCE, disable=None, leave=False):
+        for docid, columns in documents(db, docids[i:i + AT_ONCE]).items():
             sums[docid] = sum(hash((name, place, term)) for name, words in zip(TEXT_COLUMNS, columns, strict=True)
                               for place, term in enumerate(words.split()))
     return sums

@@ -310,10 +310,10 @@ def test_what_loops_cant_read_goes_the_long_way(large: tuple[Memory, Any]) -> No
         assert asked is not None and said.ranked
         assert look.run(around, *given_, 10, None, -99.0, 99.0)[1].declined == "too weak"
         codes, base = index.semantic.index, index.semantic.state.base
-        codes.remap(base, replace(base, axes=None))
+        codes.segments.remap(base, replace(base, axes=None))
         asked, said = look.run(around, *given_, 10, None, -99.0, 99.0)
         assert asked is not None and said is None, "codes without axes"
-        codes.remap(base, base)
+        codes.segments.remap(base, base)
         assert look.run(around, *given_, 10, None, -99.0, 99.0)[1].declined == "too weak"
 
 
@@ -373,9 +373,9 @@ def test_what_is_being_erased_is_no_answer(large: tuple[Memory, Any]) -> None:
             given_ = *asked_of(memory, q.text), 10, None
             codes, base = index.semantic.index, index.semantic.state.base  # after a question was embedded, the index is in step: made anew
             for spare in np.arange(-1, 3, 0.1):
-                codes.remap(base, base)
+                codes.segments.remap(base, base)
                 before = look.run(around, *given_, -99.0, spare)[1]
-                codes.remap(base, replace(base, is_valid=lambda: False))  # the file was overwritten
+                codes.segments.remap(base, replace(base, is_valid=lambda: False))  # the file was overwritten
                 after = look.run(around, *given_, -99.0, spare)[1]
                 said.add("" if after is None else after.declined)
                 assert before is None or list(after.ranked) == list(before.ranked) or after.declined == "being erased"

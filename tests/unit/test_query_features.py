@@ -33,7 +33,7 @@ def test_there_is_something_to_hide() -> None:
     assert features.dates_in("in \u017feptember") == (features.PartialDate(None, 9),)  # it folds to an s, and patterns take it for one
     assert features.dates_in("11월") and features.dates_in("1999-05")
     assert features.asked_types("WHEN") == features.asked_types("몇시") == features.TIME
-    assert features.named_speakers("\u212aim", KNOWN) == {5} and features.named_speakers("민아가", KNOWN) == {1, 2}
+    assert features.names_in("\u212aim", KNOWN) == ("kim",) and features.names_in("민아가", KNOWN) == ("민아",)
 
 
 def test_korean_in_letters_says_what_it_says_in_syllables() -> None:

@@ -318,13 +318,13 @@ def concatenate_codes(parts: Sequence[VectorCodes],       # at least one
     return VectorCodes(*fields)
 
 # %% ../../../nbs/28_index/11_quantizer.ipynb #1bf5593c
-def _mixing_matrix(size: int = BINARY_BITS) -> Floats:
+def _mixing_matrix() -> Floats:
     "Return orthonormal rows whose entries have one absolute value: Sylvester's Hadamard matrix, each row with a pseudo-random sign."
     matrix = np.ones((1, 1), np.float32)
-    while len(matrix) < size:
+    while len(matrix) < BINARY_BITS:
         matrix = np.block([[matrix, matrix], [matrix, -matrix]])
-    signs = np.unpackbits(np.frombuffer(hashlib.shake_256(b"rlm").digest(size // 8), np.uint8))
-    return np.ascontiguousarray((1 - 2.0 * signs)[:, None] * matrix / size**0.5, dtype=np.float32)
+    signs = np.unpackbits(np.frombuffer(hashlib.shake_256(b"rlm").digest(BINARY_BITS // 8), np.uint8))
+    return np.ascontiguousarray((1 - 2.0 * signs)[:, None] * matrix / BINARY_BITS**0.5, dtype=np.float32)
 
 
 _MIXING = _mixing_matrix()
@@ -363,11 +363,10 @@ def decode(codes: VectorCodes,  # coded vectors
 
 def rotate_codes(codes: VectorCodes,  # coded vectors, in the old axes
                  rotation: Floats,    # (dim, dim) matrix from the old axes to the new
-                 batch: int = 16384,  # rows decoded at a time
                  ) -> VectorCodes:
     "Code the same vectors in other axes, without the true vectors: a second rounding moves a cosine by less than .002."
-    starts = range(0, max(len(codes), 1), batch)
-    parts = [encode(p.seq, p.chunk, decode(p) @ rotation) for i in starts for p in [codes.take(slice(i, i + batch))]]
+    starts = range(0, max(len(codes), 1), 16384)
+    parts = [encode(p.seq, p.chunk, decode(p) @ rotation) for i in starts for p in [codes.take(slice(i, i + 16384))]]
     return replace(concatenate_codes(parts), deleted=codes.deleted)
 
 # %% ../../../nbs/28_index/11_quantizer.ipynb #f3255f9d

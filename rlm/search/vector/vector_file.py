@@ -144,7 +144,7 @@ def save_index(index: VectorIndex,   # index to write, in use or not
             return False
         if installed:
             with contextlib.suppress(StaleIndexFile):
-                index.remap(state.base, load_index(path, stamp, verify=False)[0])
+                index.segments.remap(state.base, load_index(path, stamp, verify=False)[0])
         return installed
 
 # %% ../../../nbs/28_index/16_vector_file.ipynb #e13685e7
@@ -239,7 +239,7 @@ def catch_up(index: VectorIndex,    # index of the same namespace and model
             index.put(*vectors)
         if gone := set(found) - set(vectors[0].tolist()):
             index.remove(gone)
-        index.advance(position)
+        index.segments.advance(position)
         return VectorChanges(frozenset(found), vectors)
 
 # %% ../../../nbs/28_index/16_vector_file.ipynb #61e9ffe4

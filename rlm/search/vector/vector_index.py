@@ -128,14 +128,14 @@ class VectorIndex:
         self.dim, self.mean, self.config = dim, mean.astype(np.float32), config
         self.cache = None if fetch is None else VectorCache(fetch, self.mean, config.cached)
         self.refresh_lock = threading.Lock()  # held by `catch_up`
-        self._segments, self._transform = SegmentStore(dim), _QueryTransform(self.mean)
+        self.segments, self._transform = SegmentStore(dim), _QueryTransform(self.mean)
         self._background, self._compaction = background, threading.Thread(target=self.compact)
         self._axes: tuple[Floats | None, tuple[NDArray[np.int8], Floats] | None] = None, None  # axes, and these in whole steps
 
     @property
     def state(self) -> IndexState:
         "Return this moment of the index, which no later write changes."
-        return self._segments.state
+        return self.segments.state
 
     def search(self,
                query: NDArray[Any],             # (dim,) query as the model gave it
@@ -252,7 +252,7 @@ class VectorIndex:
         if vectors.shape != (len(seqs), self.dim) or len(chunks) != len(seqs):
             raise InvalidInput(f"Vectors of shape {vectors.shape} for {len(seqs)} rows of {self.dim} dimensions.",
                                "Give one vector for each row.")
-        self._segments.put(seqs, chunks, center(vectors, self.mean))
+        self.segments.put(seqs, chunks, center(vectors, self.mean))
         self._forget(seqs.tolist())
         if len(self.state.recent) >= max(self.config.compact_from, len(self.state.base.codes) // 8):
             if not self._background:
@@ -266,7 +266,7 @@ class VectorIndex:
                ) -> None:
         "Forget memories. Their codes are dropped at the next compaction."
         numbers = np.unique(np.asarray(seqs if isinstance(seqs, np.ndarray) else list(seqs), np.int64))
-        self._segments.delete(numbers)
+        self.segments.delete(numbers)
         self._forget(numbers.tolist())
 
     def build(self,
@@ -283,7 +283,7 @@ class VectorIndex:
                 position: tuple[str, int],  # position of the vectors: the store's identity and an event
                 ) -> None:
         "Take over rows from elsewhere, a file say, instead of those there are."
-        self._segments.reset(base, recent, position)
+        self.segments.reset(base, recent, position)
         self._forget(None)
 
     def _forget(self, seqs: Iterable[int] | None) -> None:
@@ -292,20 +292,7 @@ class VectorIndex:
 
     def compact(self) -> None:
         "Make one base segment of all rows that are there. Searches and writes go on meanwhile."
-        self._segments.compact(self.config)
-
-    def remap(self,
-              old: BaseSegment,  # segment that is in use
-              new: BaseSegment,  # an equal one, in other memory
-              ) -> None:
-        "Use the same rows, lying elsewhere; nothing is done if the base was replaced meanwhile."
-        self._segments.remap(old, new)
-
-    def advance(self,
-                position: tuple[str, int],  # the store's identity and last event
-                ) -> None:
-        "Note what the index has caught up with."
-        self._segments.advance(position)
+        self.segments.compact(self.config)
 
     def close(self) -> None:
         "Wait for a compaction that is under way."

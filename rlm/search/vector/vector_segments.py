@@ -129,13 +129,13 @@ def _decoded_sample(parts: list[VectorCodes], kept: Ints, size: int) -> Floats:
     return np.concatenate(out)
 
 # %% ../../../nbs/28_index/12_vector_segments.ipynb #bac15f5a
-def _thin_out(batches: Iterator[Floats], most: int = 32768) -> Floats:
-    "Return evenly spaced rows of all batches, fewer than `most`."
+def _thin_out(batches: Iterator[Floats]) -> Floats:
+    "Return evenly spaced rows of all batches, fewer than 32,768."
     kept, step, seen = list[Floats](), 1, 0
     for batch in batches:
         kept.append(batch[-seen % step:: step])
         seen += len(batch)
-        if sum(map(len, kept)) >= most:
+        if sum(map(len, kept)) >= 32768:
             kept, step = [np.concatenate(kept)[::2]], 2 * step
     return np.concatenate(kept) if kept else np.zeros((0, 0), np.float32)
 
