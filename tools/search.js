@@ -7,7 +7,7 @@
   const STOP = new Set(("a an and are as at be by can do does for from get has have how i if in is it its me my of on or so that the " +
                         "their them then there this to was we what when where which who why will with you your").split(" "));
   const ALIKE = {gdpr: "erase", crash: "kill", remove: "delete", forget: "delete", wipe: "erase", price: "cost", speed: "fast",
-                 install: "pip", performance: "speed", vector: "embedding", acl: "token", auth: "token"};
+                 install: "pip", performance: "speed", vector: "embedding", acl: "token", auth: "token", tenant: "namespace"};
   const stem = (w) => w.length < 5 || !/^[a-z]+$/.test(w) ? w
     : w.replace(/(ies)$/, "y").replace(/(ing|ed|es|s)$/, "").replace(/(.)\1$/, "$1").replace(/e$/, "");
   const words = (text) => {
@@ -60,7 +60,12 @@
       return found;
     }
     search(question, {limit = 20} = {}) {
-      const asked = (question.match(/[\p{L}\p{N}_]+/gu) || []).map((w) => w.toLowerCase());
+      const asked = [];
+      for (const w of (question.toLowerCase().match(/[\p{L}\p{N}_]+/gu) || [])) {
+        const last = asked.length - 1;  // *back up* is *backup*, where a page has that
+        if (last >= 0 && asked[last].length > 1 && w.length > 1 && this.postings.has(stem(asked[last] + w))) asked[last] += w;
+        else asked.push(w);
+      }
       const telling = asked.some((w) => !STOP.has(w)) ? asked.filter((w) => !STOP.has(w)) : asked;
       const scores = new Map(), met = new Map();
       telling.forEach((word, n) => {
@@ -77,10 +82,11 @@
           met.set(at, (met.get(at) || 0) + 1);
         }
       });
-      const named = question.trim().toLowerCase();  // a name as it is written goes first
-      const worth = (at) => {
-        const section = (this.index[at].section || "").toLowerCase();
-        return section === named || section === `class ${named}` || section.endsWith(`.${named}`) ? 4 : 1;
+      const named = question.trim().toLowerCase();
+      const worth = (at) => {  // a name as it is written goes first, then a heading that has the words, those that say little too
+        const section = (this.index[at].section || "").toLowerCase(), heading = new Set(words(section));
+        if (section === named || section === `class ${named}` || section.endsWith(`.${named}`)) return 4;
+        return telling.every((w) => heading.has(stem(w))) ? 1 + 2 * asked.filter((w) => heading.has(stem(w))).length / asked.length : 1;
       };
       return [...scores].map(([at, score]) => ({item: this.index[at], refIndex: at,
                                                 score: score * this.kinds[at] * worth(at) * (met.get(at) / telling.length) ** 2}))

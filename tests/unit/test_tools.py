@@ -247,16 +247,20 @@ def test_the_search_of_the_site_puts_guides_first(tmp_path: Path) -> None:
              ("docs/troubleshooting.html#delete-a-user", "When something goes wrong", "Delete a user", "rlm namespaces erase mina"),
              ("api/remote.html#b", "rlm.service.remote", "RemoteMemory.adelete", "delete what a user wrote"),
              ("docs/recall.html#why-was-this-recalled", "How memories are found", "Why was this recalled?", "explain asks for one memory"),
-             ("docs/other.html", "기억", "", "고양이를 기억하는 방법")]
+             ("docs/other.html", "기억", "", "고양이를 기억하는 방법"),
+             ("docs/adapters.html#a-memory-block", "Agent frameworks", "A memory block", "what is recalled, and recalled again: a backup"),
+             ("docs/operations.html#backup-and-restore", "Running a store", "Backup and restore", "a copy, made while the store is in use"),
+             ("docs/deployment.html#upgrade", "Running it for others", "Upgrade", "Back up, stop, install, back it up again")]
     entries = [{"href": href, "title": title, "section": section, "text": text} for href, title, section, text in pages]
-    asked = ["add it to LangGraph", "delete a user", "why was this recalled", "LangGraphStore", "langgrpah store", "고양이", "gdpr"]
+    asked = ["add it to LangGraph", "delete a user", "why was this recalled", "LangGraphStore", "langgrpah store", "고양이", "gdpr",
+             "how do I back up"]
     script = tmp_path / "ask.js"
     lines = ["global.window = {};", (ROOT / "tools" / "search.js").read_text(encoding="utf-8"),
              f"const fuse = new window.Fuse({json.dumps(entries)}), asked = {json.dumps(asked)};",
              "console.log(JSON.stringify(asked.map((q) => (fuse.search(q)[0] || {item: {}}).item.href)));"]
     script.write_text("\n".join(lines), encoding="utf-8")
     first = json.loads(subprocess.run(["node", script], capture_output=True, text=True, check=True, timeout=60).stdout)
-    assert first == [entries[n]["href"] for n in (1, 2, 4, 0, 1, 5, 2)]
+    assert first == [entries[n]["href"] for n in (1, 2, 4, 0, 1, 5, 2, 7)]
 
 
 def test_a_signature_is_shown_as_the_source_writes_it() -> None:
