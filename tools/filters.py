@@ -8,6 +8,7 @@ import functools
 import importlib
 import inspect
 import itertools
+import json
 import re
 import textwrap
 from pathlib import Path
@@ -191,6 +192,32 @@ def add_links(cell: Any,  # a cell
             data["text/markdown"] = linked("".join(data["text/markdown"]))
 
 
+FIGURE_ALT = re.compile(r"^#\| *fig-alt: *(.+)\n", re.MULTILINE)
+
+
+def alt_text(source: str,  # a cell that draws
+             ) -> str:     # empty where nothing is told
+    "What a figure shows, for those who don't see it: the cell's `fig-alt`, or else the titles that it gives."
+    if (given := FIGURE_ALT.search(source)) is not None:
+        return given[1].strip("'\" ")
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    named = {"set_title": 0, "suptitle": 0, "title": 0, "bars": 2}
+    shown = [c.args[at] for c in calls if (at := named.get(getattr(c.func, "attr", getattr(c.func, "id", "")), 9)) < len(c.args)]
+    shown += [k.value for c in calls for k in c.keywords if k.arg == "title"]
+    plain = [node.value for node in sorted(shown, key=lambda node: node.lineno) if isinstance(node, ast.Constant)]
+    filled = ["".join(str(p.value) if isinstance(p, ast.Constant) else "…" for p in node.values)
+              for node in shown if isinstance(node, ast.JoinedStr)]
+    return "; ".join(map(str, plain or filled))
+
+
+def add_alt(cell: Any,  # a cell
+            ) -> None:
+    "Tell what each figure of a cell shows, quoted, since a colon in it would end the value."
+    if cell.cell_type == "code" and any("image/png" in output.get("data", {}) for output in cell.get("outputs", [])) \
+            and (text := alt_text(cell.source)):
+        cell.source = f"#| fig-alt: {json.dumps(text, ensure_ascii=False)}\n" + FIGURE_ALT.sub("", cell.source)
+
+
 class Filters(processors.FilterDefaults):  # type: ignore[misc]
     "nbdev's filters, with ours in place of those they improve on."
 
@@ -207,4 +234,6 @@ def processed(notebook: Path,  # a notebook
     "Run the filters over a notebook: documentation of its names, links, folded source, hidden cells."
     cells = read_nb(notebook)
     Filters()(cells)
+    for cell in cells.cells:
+        add_alt(cell)
     return cells

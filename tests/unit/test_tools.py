@@ -263,6 +263,20 @@ def test_the_search_of_the_site_puts_guides_first(tmp_path: Path) -> None:
     assert first == [entries[n]["href"] for n in (1, 2, 4, 0, 1, 5, 2, 7)]
 
 
+def test_a_figure_is_told_by_its_alt_text_or_else_by_its_titles(project: Path) -> None:
+    from filters import add_alt, alt_text
+    assert alt_text("#| fig-alt: Two bars: red and blue\nplt.show()\n") == "Two bars: red and blue"
+    assert alt_text('left.set(title="Bread rises")\nright.set_title(f"{name} sinks")\n') == "Bread rises"
+    assert alt_text('bars(axes, rows, "Bread rises", log=False)\naxes.set_ylim(0, 1)\n') == "Bread rises"
+    assert alt_text('axes.set_title(f"{name} sinks")') == "… sinks" and alt_text("plt.show()") == ""
+    drawn = mk_cell("#| fig-alt: Two bars: red\nplt.show()")
+    drawn["outputs"] = [{"output_type": "display_data", "data": {"image/png": "…"}, "metadata": {}}]
+    add_alt(drawn)
+    assert drawn.source == '#| fig-alt: "Two bars: red"\nplt.show()'
+    assert [name for name in sorted((ROOT / "nbs").rglob("[!_.]*.ipynb")) for cell in read_nb(name).cells
+            if any("image/png" in o.get("data", {}) for o in cell.get("outputs", [])) and not alt_text(cell.source)] == []
+
+
 def test_a_signature_is_shown_as_the_source_writes_it() -> None:
     from filters import signature_as_written
     function = "@cached\ndef near(text: str,  # a text\n         k: int = 3,  # hits\n         ) -> list[str]:\n    return []\n"
