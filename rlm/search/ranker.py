@@ -143,16 +143,15 @@ def loss(weights: NDArray[np.float64],  # weights of the features
 # %% ../../nbs/30_search/06_ranker.ipynb #db8d696c
 def fit(examples: Sequence[TrainingExample],          # examples, at least one
         usual: NDArray[np.float64] | None = None,     # (features,) prior weights; None: the default ones
-        prior: float = PRIOR,                         # number of questions that the prior counts for
-        steps: int = 50,                              # steps of Newton's method, at most
+        prior: float = PRIOR,                    # number of questions that the prior counts for
         ) -> NDArray[np.float64]:                     # a weight for each feature
-    "Return the weights that make the relevant candidates most probable, by Newton's method."
+    "Return the weights that make the relevant candidates most probable, in at most 50 steps of Newton's method."
     known = DEFAULT_COEFFICIENTS if usual is None else usual
     spread = np.maximum(np.concatenate([e.features for e in examples], axis=1).std(axis=1), 1e-6)
     pairs = [(e.features / spread[:, None], e.relevant / e.relevant.sum()) for e in examples]
     weights, penalty = np.zeros(len(spread)), 2 * prior / len(pairs) * prior_penalty(known * spread)
     cost, slope, bend = loss(weights, pairs, penalty)
-    for _ in range(steps):
+    for _ in range(50):
         step = np.linalg.solve(bend, slope)
         promised, size = float(slope @ step), 1.0
         if promised < 1e-10:

@@ -19,7 +19,6 @@ from ..companion.knowledge_graph import DEPTH, ConnectedMemory
 from ..companion.policy import FORGETS, NEWS, MemoryPolicy, PolicyDecision, Reward, Situation
 from ..companion.sleep import SleepCycle, SleepReport, UndoReport, forgetting_curve
 from ..companion.rejection import RejectedValue
-from ..federation.update import Array, FeedbackExample
 from .conversation_reader import COUNTED, ConversationReader, ConversationReading, conversation_model
 from .memory_audit import MemoryAudit, audit_memory
 from .memory_context import MemoryContext
@@ -133,25 +132,6 @@ class Companion:
     def rewind_learned(self) -> bool:
         "Go back to what the policy had learned when the last night saved it; returns whether there was something to go back to."
         return self.policies.rewind()
-
-    def feedback(self) -> list[FeedbackExample]:
-        "Return the newest feedback, oldest first, as numbers without words."
-        return self.policies.feedback()
-
-    def shared(self) -> Array | None:
-        "Return the model learned with others that is in use; None: there is none."
-        return self.policies.shared()
-
-    def adopt(self,
-              shared: Array,             # 33 or 899 numbers, an aggregate of updates
-              ) -> tuple[float, float]:  # mean squared error of predictions of one's own feedback: alone, and with the shared model
-        """Decide with a shared model over one's own from now on. Raises `InvalidInput` for one that is not better on one's own feedback
-        by a tenth of the error; then the one in use stays, if it is still good."""
-        return self.policies.adopt(shared)
-
-    def drop_shared(self) -> bool:
-        "Decide by one's own policy alone again, exactly; returns whether there was a shared model."
-        return self.policies.drop_shared()
 
     def context(self,
                 query: str,                             # subject of the prompt: mostly the person's last turn

@@ -300,7 +300,7 @@ class FederationFolder:
 def running_node(folder: FederationFolder, companion: Companion) -> GossipNode:
     "Return the peer's node as it was when it last saved. Raises `NotFound` where there is no federation."
     found = folder.decided()
-    return GossipNode(folder.key(), found["name"], companion, folder.peers(), folder.config(), folder.state(),
+    return GossipNode(folder.key(), found["name"], companion.policies, folder.peers(), folder.config(), folder.state(),
                       folder.save, found["allowed_rules"], companion.ctx.clock)
 
 
@@ -310,7 +310,8 @@ def status_of(folder: FederationFolder, companion: Companion) -> dict[str, Any]:
     peers = [{"key": k, "url": p.url, "updates": len(p.values), "sequence": p.sequence, "reputation": node.reputation.of(k)}
              for k, p in sorted(node.peers.items())]
     return {"federation": node.federation, "key": node.key.public, "url": folder.card().url, "shape": node.config.shape,
-            "feedback": len(companion.feedback()), "rounds_sent": len(node.budget.spent),
+            "feedback": len(companion.policies.feedback()), "rounds_sent": len(node.budget.spent),
             "epsilon_spent": round(epsilon(node.budget.spent, node.budget.delta), 4),
-            "epsilon_budget": node.budget.budget, "delta": node.budget.delta, "shared_model_in_use": companion.shared() is not None,
+            "epsilon_budget": node.budget.budget, "delta": node.budget.delta,
+            "shared_model_in_use": companion.policies.shared() is not None,
             "peers": peers}

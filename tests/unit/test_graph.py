@@ -23,6 +23,7 @@ from toy import SUBJECTS, Toy
 from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound, StoreBusy
+from rlm.core.files import replace_file
 from rlm.recall import anchors as anchors_module
 from rlm.recall import graph_builder as module
 from rlm.recall.adjacency import LinkWeights, build_adjacency, calibrated_similarity, unique_links
@@ -30,7 +31,7 @@ from rlm.recall.anchoring import AnchoredSearcher, AnchoredWriter
 from rlm.recall.anchors import HYSTERESIS, PATIENCE, RATE, AnchorManager
 from rlm.recall.graph import GraphIndex
 from rlm.recall.graph_walk import walk
-from rlm.recall.snapshots import GraphImport, export_anchors, export_graph, import_anchors, import_graph, read_file
+from rlm.recall.snapshots import GraphImport, anchors_line, graph_lines, import_anchors, import_graph, read_file
 from rlm.service.http.telemetry import AnchorCounters, StoreCollector
 from rlm.store.edges import SIM, TAG, TIME, Links, links
 from rlm.store.embedding_model import unit
@@ -269,7 +270,7 @@ def test_what_a_write_has_linked_outlives_bootstraps_and_imports(memory: Memory,
         memory.clock.advance(days=1)  # type: ignore[attr-defined]
         memory.bootstrap(mixture, progress=False)
         assert all(set(dict(memory.graph.neighbors(id))) >= kept for id, kept in before.items())
-    export_graph(memory.graph, tmp_path / "g.jsonl")
+    replace_file(tmp_path / "g.jsonl", graph_lines(memory.graph))
     import_graph(memory.graph, tmp_path / "g.jsonl")
     assert all(set(dict(memory.graph.neighbors(id))) >= kept for id, kept in before.items())
     assert sum(n for origin, n in memory.graph.stats()["origins"].items() if "write" in origin) == asked
@@ -930,8 +931,8 @@ def test_a_graph_and_its_anchors_are_carried_to_another_store(memory: Memory, tm
     harbour(memory)
     memory.anchors.pin("A", "boat0")
     memory.anchors.set("C", "cat1", hop_budget=3)
-    count = export_graph(memory.graph, tmp_path / "g.jsonl")
-    export_anchors(memory.anchors, tmp_path / "a.json")
+    count = replace_file(tmp_path / "g.jsonl", graph_lines(memory.graph)) - 2
+    replace_file(tmp_path / "a.json", [anchors_line(memory.anchors)])
     with opened() as other:
         for r in reversed(memory.recent(100)):
             other.write(r.text, id=r.id, session=r.session)
@@ -987,7 +988,7 @@ def test_what_could_be_no_id_is_the_id_of_nothing(memory: Memory, tmp_path: Path
     (tmp_path / "a.json").write_text(json.dumps({"version": 1, "slots": [{"slot": "A", "anchor_block_id": odd}]}))
     with pytest.raises(NotFound):
         import_anchors(memory.anchors, tmp_path / "a.json")
-    count, before = export_graph(memory.graph, tmp_path / "g.jsonl"), memory.graph.stats()
+    count, before = replace_file(tmp_path / "g.jsonl", graph_lines(memory.graph)) - 2, memory.graph.stats()
     whole = (tmp_path / "g.jsonl").read_text().splitlines()
     for end, value in (("u", odd), ("v", 7), ("w", 10 ** 400), ("w", float("nan"))):
         (tmp_path / "g.jsonl").write_text("\n".join([whole[0], json.dumps(json.loads(whole[1]) | {end: value}), *whole[2:]]))
@@ -1012,7 +1013,7 @@ def test_an_id_in_another_spelling_is_the_same(memory: Memory, tmp_path: Path) -
     assert [e.kind for e in memory.history(composed).events] == ["write", "anchor", "anchor"], "the diary spells it as the store does"
     assert memory.graph.sync() and memory.graph.upsert_edges(typed, [("boat0", 0.9), (composed, 1.0)]) == 1
     assert memory.graph.neighbors(typed) == [("boat0", pytest.approx(0.9))] and memory.graph.explore(typed, 1)[0].id == composed
-    export_graph(memory.graph, tmp_path / "g.jsonl")
+    replace_file(tmp_path / "g.jsonl", graph_lines(memory.graph))
     text = (tmp_path / "g.jsonl").read_text()
     (tmp_path / "g.jsonl").write_text(text.replace(composed, typed))
     assert import_graph(memory.graph, tmp_path / "g.jsonl").unknown == 0

@@ -34,29 +34,29 @@ def teach(companion: Companion, turn: str, keep: bool, times: int = 24) -> None:
 def test_switching_off_restores_ones_own_policy_to_the_bit(companion: Companion, turn: str, shape: str) -> None:
     teach(companion, turn, keep=True)
     own, parameters = companion.decide(turn), companion.policy().bandit.parameters()
-    companion.adopt(MODELS[shape](companion.feedback()) / 4)
-    assert companion.decide(turn).scores != own.scores and companion.shared() is not None
+    companion.policies.adopt(MODELS[shape](companion.policies.feedback()) / 4)
+    assert companion.decide(turn).scores != own.scores and companion.policies.shared() is not None
     assert companion.policy().bandit.parameters() == parameters, "one's own is not touched"
-    assert companion.drop_shared() and not companion.drop_shared() and companion.shared() is None
+    assert companion.policies.drop_shared() and not companion.policies.drop_shared() and companion.policies.shared() is None
     assert companion.decide(turn).scores == own.scores
 
 
 def test_a_worse_model_is_refused_and_nothing_changes(companion: Companion, turn: str) -> None:
     teach(companion, turn, keep=True)
-    good = linear_model(companion.feedback()) / 4
-    companion.adopt(good)
+    good = linear_model(companion.policies.feedback()) / 4
+    companion.policies.adopt(good)
     before = companion.decide(turn).scores
     for bad, reason in ((-good * 20, "refused"), (good[:5], "33"), (good * np.nan, "33")):
         with pytest.raises(InvalidInput, match=reason):
-            companion.adopt(bad)
+            companion.policies.adopt(bad)
         assert companion.decide(turn).scores == before
 
 
 def test_a_model_that_feedback_turns_against_is_dropped(companion: Companion, turn: str) -> None:
     teach(companion, turn, keep=True)
-    companion.adopt(linear_model(companion.feedback()) / 4)
+    companion.policies.adopt(linear_model(companion.policies.feedback()) / 4)
     for _ in range(FEEDBACK_KEPT):
-        if companion.shared() is None:
+        if companion.policies.shared() is None:
             return
         teach(companion, turn, keep=False, times=1)
     raise AssertionError("it was never dropped")
@@ -65,17 +65,17 @@ def test_a_model_that_feedback_turns_against_is_dropped(companion: Companion, tu
 def test_too_little_feedback_judges_no_model(companion: Companion, turn: str) -> None:
     teach(companion, turn, keep=True, times=8)
     with pytest.raises(InvalidInput, match="can't judge"):
-        companion.adopt(np.zeros(33))
+        companion.policies.adopt(np.zeros(33))
 
 
 def test_feedback_is_kept_as_numbers_without_words_and_bounded_and_forgotten(
         companion: Companion, turn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rlm.service.policy_store.FEEDBACK_KEPT", 30)
     teach(companion, turn, keep=True, times=33)
-    assert len(companion.feedback()) == 30
+    assert len(companion.policies.feedback()) == 30
     newest = companion.storage.learned.newest(companion.namespace, "companion policy")
     assert newest is not None and not any(word in newest.parameters.decode() for word in turn.split() if len(word) > 1)
-    companion.adopt(linear_model(companion.feedback()) / 4)
+    companion.policies.adopt(linear_model(companion.policies.feedback()) / 4)
     companion.forget_learned()
-    assert companion.feedback() == [] and companion.shared() is None
+    assert companion.policies.feedback() == [] and companion.policies.shared() is None
     assert companion.storage.learned.newest(companion.namespace, SHARED) is None

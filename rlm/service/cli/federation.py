@@ -101,7 +101,7 @@ def leave(memory: Memory, as_json: bool) -> None:
     from rlm.service.federation import FederationFolder
     folder = FederationFolder.of(memory)
     folder.leave()
-    dropped = memory.companion.drop_shared()
+    dropped = memory.companion.policies.drop_shared()
     line = "A shared model was dropped; one's own policy decides." if dropped else "There was no shared model; one's own policy decides."
     print_json({"dropped": dropped}) if as_json else click.echo(line)
 

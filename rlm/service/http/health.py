@@ -42,9 +42,8 @@ class ReadinessProbe:
     def __init__(self,
                  checks: Callable[[], None],    # check of store and tokens, which raises what is wrong
                  age_s: float = READY_AGE_S,    # seconds for which an answer is kept
-                 wait_s: float = READY_WAIT_S,  # seconds that a request waits for an answer
                  ) -> None:
-        self.checks, self.age_s, self.wait_s = checks, age_s, wait_s
+        self.checks, self.age_s = checks, age_s
         self._began, self._problem = -math.inf, ""
         self._pending = Future[None]()  # done when the checks have ended
         self._pending.set_result(None)
@@ -55,9 +54,9 @@ class ReadinessProbe:
             self._pending, self._began = Future(), time.monotonic()
             threading.Thread(target=self._ask, args=(self._pending,), name="rlm-ready", daemon=True).start()
         if not (pending := self._pending).done():
-            await asyncio.wait([asyncio.wrap_future(pending)], timeout=max(0.0, self._began + self.wait_s - time.monotonic()))
+            await asyncio.wait([asyncio.wrap_future(pending)], timeout=max(0.0, self._began + READY_WAIT_S - time.monotonic()))
             if not pending.done():
-                self._note(SILENT, f"It has not answered for {self.wait_s:g} seconds.")
+                self._note(SILENT, f"It has not answered for {READY_WAIT_S:g} seconds.")
         return self._problem
 
     def _ask(self, pending: Future[None]) -> None:
