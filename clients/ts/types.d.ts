@@ -220,6 +220,8 @@ export interface MemoryFields {
 export interface MemoryChanges {
   /** The new words. */
   text?: string;
+  /** Of a rule: its condition and outcome. */
+  formal?: string | null;
   /** All tags from now on. */
   tags?: Array<string>;
   /** Another category. */
@@ -336,7 +338,7 @@ export interface ConversationPage {
   next_cursor: string | null;
 }
 
-/** What rules say in a situation. With `resolve`: whether they agree, what is decided, and what is to be done. */
+/** What rules say in a situation. With `resolve` or `record`: whether they agree, what is decided, and what is to be done. */
 export interface RulesAnswer {
   /** The situation. */
   facts: Record<string, unknown>;
@@ -346,6 +348,8 @@ export interface RulesAnswer {
   agreed?: boolean;
   /** What is set in the end. */
   outcomes?: Record<string, unknown>;
+  /** What the rules that are followed claim of what is not set. */
+  bounds?: Array<string>;
   /** Of each conflict: the rules, the stage that decided, winners, losers, and why. */
   rulings?: Array<Record<string, unknown>>;
 }

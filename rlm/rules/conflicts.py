@@ -328,7 +328,7 @@ class DisputeList(tuple[Dispute, ...]):
     "Holds disputes, the newest first; shown as a table."
 
     def __repr__(self) -> str:
-        return text_table(_HEADERS, self._rows()) if self else "No conflict was recorded."
+        return text_table(_HEADERS, self._rows()) if self else "no conflicts"
 
     def _repr_html_(self) -> str:
         return html_table(_HEADERS, self._rows())

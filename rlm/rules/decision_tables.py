@@ -197,9 +197,9 @@ def read_row(cells: Sequence[str],             # a row of the file
         reason = f"{given[where][:40]!r} is read as the name of a fact of which nothing else is said" if bare else e.reason
         hint = 'A text stands in quotes: "Seoul".' if bare or "truth value" in e.reason else _CELLS
         raise TableError(reason, number, where, hint) from None
-    rule_id, tags = cells[0].strip(), notes["tags"][1].split(",") if "tags" in notes else ()
+    rule_id, tags = cells[0].strip(), notes["tags"][1].splitlines() if "tags" in notes else ()
     return TableRow(number, None if not rule_id or rule_id.isdigit() else rule_id, formal, notes["expr"][1] if "expr" in notes else None,
-                    tuple(sorted({t.strip() for t in tags if t.strip()})))
+                    tuple(sorted({t.strip() for line in csv.reader(tags, skipinitialspace=True) for t in line if t.strip()})))
 
 
 _CELLS = 'Cells are such as 10, >= 10, [1..5], "a", "b", not(3), true or -. Nothing was imported.'
@@ -327,5 +327,10 @@ def export_table(rules: RuleStore,  # the store
     writer.writerow(["all", "formal", "words", "tags"])
     for r in sorted(rules.get_rules(STATUSES), key=lambda r: r.rule_id):
         if r.formal is not None:
-            writer.writerow([r.rule_id, r.formal, "" if r.expr == r.formal else r.expr, ", ".join(r.tags)])
+            writer.writerow([r.rule_id, r.formal, "" if r.expr == r.formal else r.expr, ", ".join(map(_tag_cell, r.tags))])
     yield from out.getvalue().removesuffix("\n").split("\n")
+
+
+def _tag_cell(tag: str) -> str:
+    "Return a tag as it stands among others: in quotes where it has a comma or a quote."
+    return '"' + tag.replace('"', '""') + '"' if set(tag) & set(',"') else tag

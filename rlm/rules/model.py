@@ -113,8 +113,10 @@ def _read_rule(rule: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
     "Convert a rule as a caller gave it to the store's names. Raises `InvalidInput`. The formal side is not parsed."
     if isinstance(rule, Rule):
         rule = _row_of(rule)
-    elif isinstance(rule, Mapping) and "created_at" in rule:  # what `Rule.as_dict` returned
-        rule = {"valid_from": rule["created_at"]} | {n: v for n, v in rule.items() if n not in ("created_at", "confidence")}
+    elif rule is not None and hasattr(rule, "keys"):  # a dictionary, or a row as sqlite3 hands it out
+        row = {n: v for n, v in dict(rule).items() if n != "namespace"}  # of the view `rules`; it is added to the namespace here
+        made = row.pop("created_at", None)
+        rule = row if made is None else {"valid_from": made} | {n: v for n, v in row.items() if n != "confidence"}  # of `Rule.as_dict`
     if rule is not None and not isinstance(rule, str | Mapping):
         raise InvalidInput(f"A rule is given as {type(rule).__name__}.", "Give its words, or a dictionary with expr and formal.")
     given = {**({"expr": rule} if isinstance(rule, str) else rule or {}), **fields}

@@ -79,20 +79,26 @@ class Resolution:
         return dict(sorted(found.items()))
 
     @property
+    def bounds(self) -> tuple[str, ...]:
+        "Return the other claims of the rules that are followed, such as `speed <= 30`, about what is not set in the end."
+        lost, known = {i for r in self.rulings for i in r.losers}, self.outcomes.keys()
+        return tuple(dict.fromkeys(c for f in self.match.fired if f.rule_id not in lost and f.formal.about - known for c in f.claims))
+
+    @property
     def agreed(self) -> bool:
         "Return whether there was no conflict."
         return not self.rulings
 
     def as_dict(self) -> dict[str, Any]:
-        "Return a dictionary for JSON: the rules that fired, the decisions, and what is set in the end."
+        "Return a dictionary for JSON: the rules that fired, the decisions, and what is set and bounded in the end."
         plain = {n: json_value(v) for n, v in self.outcomes.items()}
-        return {**self.match.as_dict(), "agreed": self.agreed, "outcomes": plain, "rulings": [
+        return {**self.match.as_dict(), "agreed": self.agreed, "outcomes": plain, "bounds": list(self.bounds), "rulings": [
             {"rules": list(r.conflict.rules), "about": [c.reason for c in r.conflict.clashes], "stage": r.stage, "says": r.says,
              "winners": list(r.winners), "losers": list(r.losers), "disproved": list(r.disproved),
              "reasons": list(r.reasons)} for r in self.rulings]}
 
     def __repr__(self) -> str:
-        result = [f"{name} = {format_constant(constant(value))}" for name, value in self.outcomes.items()]
+        result = [*(f"{name} = {format_constant(constant(value))}" for name, value in self.outcomes.items()), *self.bounds]
         lines = [f"fired: {', '.join(f.rule_id for f in self.match.fired) or 'no rule'}"]
         for r in self.rulings:
             lines += [f"in dispute: {'; '.join(c.reason for c in r.conflict.clashes)}", *(f"  {why}" for why in r.reasons)]

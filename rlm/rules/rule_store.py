@@ -277,7 +277,8 @@ class RuleStore:
                 tx.insert(new)
         if new:
             self.embeddings.embed_missing(self.namespace, self.clock)
-        other = {i: "differs from the rule here" for i, r in here.items() if not is_same_rule(*wanted[i], r, compared)}
+        other = {i: f"differs from the rule here, which stays; `rlm memory update {i}` changes it" for i, r in here.items()
+                 if not is_same_rule(*wanted[i], r, compared)}
         refused = other | dict.fromkeys(sorted(gone), DELETED)
         return ImportReport(len(new), len(here) - len(other), refused, {"memories": len(new)} if new else {})
 

@@ -490,7 +490,10 @@ class MemoryWriter:
             given = reassigned(given, self.reader.get(id).provenance, actor)
         kept = guarded(given, self.secrets, lambda: self.reader.get(id).provenance)
         if kept.keys() & {"formal", "extra"}:
-            kept = check_formal(kept, self.reader.get(id).kind, self.limit)
+            kind = self.reader.get(id).kind
+            if kept.get("formal") is not None and kind != "rule":
+                raise InvalidInput(f"The memory {id!r} is a {kind}, and only a rule has a formal side.", "Add a rule: rlm rules add.")
+            kept = check_formal(kept, kind, self.limit)
         words = {"text": valid_text(kept.pop("text"), "text", self.limit)} if "text" in kept else {}
         return words | read_fields(in_days_of(kept, self.ctx.where))
 

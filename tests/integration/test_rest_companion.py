@@ -86,6 +86,9 @@ def test_rules_are_applied_and_their_conflicts_decided(client: httpx.Client, pat
 def test_rights_and_tenants_are_kept_apart(tenants: tuple[Running, dict[str, dict[str, str]]]) -> None:
     running, headers = tenants
     with running.client() as client:
+        for who, wish, status in (("reader", "resolve", 200), ("reader", "record", 403), ("writer", "record", 200)):
+            body = {"facts": {"hour": 9}, wish: True}
+            assert client.post("/v1/rules:apply", json=body, headers=headers[who]).status_code == status, (who, wish)
         made = client.post("/v1/memories", json={"text": "I live in Seoul."}, headers=headers["writer"]).json()
         for who, status in (("reader", 403), ("writer", 403), ("other", 404), ("admin", 201)):
             assert client.post("/v1/review/rejections", json={"id": made["id"]}, headers=headers[who]).status_code == status, who

@@ -70,6 +70,23 @@ def test_the_log_of_conflicts_is_asked(path: Path, client: httpx.Client) -> None
     assert wrong.status_code == 422 and "row 2, column B (when a)" in wrong.text
 
 
+def test_a_decision_is_recorded_over_http_and_a_rule_changed(client: httpx.Client) -> None:
+    for name, formal in (("물", "when hour < 11 then drink = '물'"), ("rum", "when hour < 11 then drink = 'rum' and adult"),
+                         ("law", "when drink == 'rum' then adult = False")):
+        assert client.post("/v1/rules", json={"rule_id": name, "formal": formal}).status_code == 201
+    asked = {"facts": {"hour": 9}, "record": True}
+    decided = client.post("/v1/rules:apply", json=asked).json()
+    assert decided["rulings"][0]["rules"] == ["rum", "물"] and not decided["agreed"]
+    assert client.post("/v1/rules:apply", json={"facts": {"hour": 9}, "resolve": True}).status_code == 200
+    [logged] = client.get("/v1/rules:conflicts").json()["conflicts"]
+    assert logged["rules"] == ["rum", "물"], "what is resolved only is not logged"
+    assert client.post("/v1/rules:judge", json={"conflict": "last", "verdict": "right"}).status_code == 200
+    changed = client.patch("/v1/memories/rum", json={"formal": "when hour > 20 then drink = 'rum'"})
+    assert (changed.status_code, changed.json()["version"]) == (200, 2)
+    assert client.post("/v1/rules:apply", json=asked).json()["outcomes"] == {"drink": "물"}
+    assert client.patch("/v1/memories/rum", json={"formal": "when hour >"}).status_code == 422
+
+
 @pytest.mark.seed("000 midnight")
 def test_the_server_runs_the_nightly_job_in_every_namespace(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Memory(path, embedder="none", namespace="민아") as memory:

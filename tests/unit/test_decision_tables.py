@@ -4,10 +4,11 @@ import csv
 import io
 from collections.abc import Callable
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -170,3 +171,27 @@ def test_the_command_line_reads_and_writes_tables(tmp_path: Any) -> None:
     bad = run(main, ["rules", "import", str(path), "--db", db])
     assert bad.exit_code == 1 and "row 2, column C (then b)" in bad.output
     assert "4 unchanged" in run(main, ["rules", "import", "-", "--format", "csv", "--db", db], input=told).output
+
+
+def test_a_tag_with_a_comma_or_a_quote_is_one_tag_in_a_table() -> None:
+    tags = ("a, b", 'the "old" shop', "가격")
+    with RuleStore(":memory:") as rules, RuleStore(":memory:") as other:
+        rules.add_rule("x", rule_id="x", formal="when a then b", tags=tags)
+        text = "\n".join(export_table(rules))
+        assert import_table(other, text).added == 1 and other.get("x").tags == tuple(sorted(tags))
+        assert import_table(rules, text).unchanged == 1
+
+
+def test_an_edited_table_names_the_command_that_changes_a_rule(tmp_path: Path) -> None:
+    def run(*words: str, file: str = "") -> Result:
+        return CliRunner().invoke(main, [*words, "--db", str(tmp_path / "m.db")], input=file)
+    first, second = (table(["all", "when 회의", "then drink", "words"], ["차", "true", n, "회의 전에는 차"]) for n in "12")
+    take_in = ("rules", "import", "-", "--format", "csv")
+    assert run(*take_in, file=first).exit_code == 0
+    refused = run(*take_in, file=second)
+    assert refused.exit_code == 1 and "rlm memory update 차" in refused.output
+    changed = run("memory", "update", "차", "--formal", "when 회의 then drink = 2")
+    assert changed.exit_code == 0 and "0 added, 1 unchanged" in run(*take_in, file=second).output
+    run("memory", "write", "The boat came in late.", "--id", "boat")
+    odd = run("memory", "update", "boat", "--formal", "when a then b")
+    assert odd.exit_code == 1 and "only a rule has a formal side" in odd.output

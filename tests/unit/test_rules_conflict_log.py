@@ -48,3 +48,15 @@ def test_a_verdict_counts_once_for_the_rules_that_were_followed(store: RuleStore
         log.judge("last", "wrong")
     with pytest.raises(NotFound):
         log.judge("nobody", "wrong")
+
+
+def test_a_bound_that_is_followed_is_told_beside_what_is_set() -> None:
+    with RuleStore(":memory:") as rules:
+        rules.add_rules([{"rule_id": "cap", "formal": "when vip then discount <= 15", "success": 3},
+                         {"rule_id": "tier", "formal": "when points > 9 then discount = 18"},
+                         {"rule_id": "low", "formal": "when 평일 then discount = 5"}])
+        found = ConflictResolver(rules).decide({"vip": True, "points": 10})
+        assert found.bounds == ("discount <= 15",) and repr(found).endswith("so: discount <= 15")
+        assert found.as_dict()["bounds"] == ["discount <= 15"]
+        kept = ConflictResolver(rules).decide({"vip": True, "평일": True})
+        assert (kept.outcomes, kept.bounds) == ({"discount": 5}, ()), "a bound that what is set keeps to is not said again"

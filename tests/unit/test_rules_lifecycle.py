@@ -407,10 +407,10 @@ def test_a_row_of_the_seeds_own_table_is_added_as_sqlite_hands_it_out(tmp_path: 
                 "success INTEGER, fail INTEGER, last_used TIMESTAMP)")
     old.execute("INSERT INTO rules VALUES ('night', '밤이면 불을 켠다', 'if dark then lamp = True', '[\"light\"]', 3, 'ltm', 7, 1, "
                 "'2026-01-02 03:04:05')")
-    row = dict(old.execute("SELECT * FROM rules").fetchone())
+    stored = old.execute("SELECT * FROM rules").fetchone()
     old.close()
-    rules = RuleStore(":memory:")
-    added = rules.add_rule(row)
+    rules, row = RuleStore(tmp_path / "new.db"), dict(stored)
+    added = rules.add_rule(stored)
     assert (added.tags, added.version, added.success, added.fail) == (("light",), 3, 7, 1)
     assert to_iso(added.last_used or added.created_at) == "2026-01-02T03:04:05.000000Z", "a TIMESTAMP without a zone is UTC"
     assert rules.apply({"dark": True}).fired[0].rule_id == "night"
@@ -419,4 +419,10 @@ def test_a_row_of_the_seeds_own_table_is_added_as_sqlite_hands_it_out(tmp_path: 
         rules.add_rule(row | {"rule_id": "day", "tags": "light"})
     with pytest.raises(InvalidInput, match="is no time"):
         rules.update_usage("night", 1, 0, 1e30)
+    with RuleStore(":memory:") as other:
+        view = sqlite3.connect(tmp_path / "new.db")
+        view.row_factory = sqlite3.Row
+        ours = view.execute("SELECT * FROM rules").fetchone()
+        view.close()
+        assert other.add_rule(ours).success == 8, "a row of the view `rules` names its namespace, and is added to this one"
     rules.close()

@@ -117,7 +117,7 @@ def test_a_file_written_by_hand_is_taken_in_once() -> None:
         again = rules.import_lines(lines)
         assert (again.added, again.unchanged, again.refused) == (0, 3, {}) and records(rules) == before
         rules.update_usage("x", 1)
-        assert rules.import_lines(lines).refused == {"x": "differs from the rule here"}
+        assert rules.import_lines(lines).refused == {"x": "differs from the rule here, which stays; `rlm memory update x` changes it"}
 
 
 GOOD = {"rule_id": "g", "expr": "good", "created_at": "2026-01-01"}

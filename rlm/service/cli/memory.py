@@ -311,6 +311,7 @@ def stats(memory: Memory, as_json: bool) -> None:
                                      "rlm memory update tea --status archived"))
 @click.argument("id")
 @click.option("--text", help="The new words.")
+@click.option("--formal", help="Of a rule: when CONDITION then OUTCOME.")
 @description_options
 @with_memory()
 def update(memory: Memory, id: str, as_json: bool, **fields: Any) -> None:

@@ -178,7 +178,7 @@ def _model_fallbacks(settings: Settings) -> tuple[Fallback, ...]:
 @click.option("--tag", "tags", multiple=True, help="Only rules with this tag; repeat for several.")
 @click.option("--match", type=click.Choice(["all", "any"]), default="all", show_default=True, help="Must all tags be there, or any?")
 @click.option("--resolve", is_flag=True, help="Resolve what is in dispute, and say how.")
-@click.option("--record", is_flag=True, help="Resolve, and write down who won and lost; repeated losers get a failure.")
+@click.option("--record", is_flag=True, help="Resolve, and write it down; a rule that is disproved again gets a failure.")
 @click.option("--ask-model", is_flag=True, help="Resolve; where proof and vote leave a tie, ask the model of the setting model.")
 @_with_rules()
 def apply(rules: RuleStore, facts: tuple[str, ...], file: IO[str] | None, tags: tuple[str, ...], match: str, resolve: bool,
@@ -212,7 +212,8 @@ def conflicts(rules: RuleStore, rule: str | None, stage: str | None, since: str 
         print_json([d.as_dict() for d in found]) if as_json else click.echo(repr(found))
         return
     counts = repeat_offenders(found)[:limit]
-    print_rows(as_json, counts, [tuple(c.values()) for c in counts], ["rule", "disputes", "followed", "disproved", "judged wrong"])
+    print_rows(as_json, counts, [tuple(c.values()) for c in counts], ["rule", "disputes", "followed", "disproved", "judged wrong"],
+               "no offenders")
 
 
 @rules_group.command("judge", epilog=example("rlm rules judge last wrong", "rlm rules judge last right --by Mina --json"))

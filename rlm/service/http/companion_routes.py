@@ -65,14 +65,21 @@ def remember_conversation(call: Call, body: RememberBody) -> Any:
                           {"Retry-After": "5"}) from e
 
 
-@applying.add("POST", "/rules:apply", "AppliedOut", right="read", span="rules.apply")
+@applying.add("POST", "/rules:apply", "AppliedOut", 507, right="read", span="rules.apply")
 def apply_rules(call: Call, body: ApplyBody) -> Any:
-    "The rules that fire in a situation, and what they say; with `resolve`, what is to be done where they disagree. Nothing is changed."
+    """The rules that fire in a situation, and what they say; with `resolve`, what is to be done where they disagree. Only with `record` is
+    something changed: the decision is logged, and a rule that is disproved again gets a failure."""
+    if body.record and not call.caller.may("write"):
+        raise HttpProblem(403, "This token does not have the right to write, which it takes to record a decision.", "Leave out record.")
     applied = call.memory.rules.apply(body.facts, filter_tags=body.tags, match=body.match)
-    if not body.resolve:
+    if not (body.resolve or body.record):
         return applied
     from rlm.rules import ConflictResolver  # here, so that servers without rules do not load it
-    return ConflictResolver(call.memory.rules).resolve(applied)
+    resolver = ConflictResolver(call.memory.rules)
+    resolution = resolver.resolve(applied)
+    if body.record and resolution.rulings:
+        resolver.record(resolution)
+    return resolution
 
 
 @review.add("GET", "", "ReviewOut")

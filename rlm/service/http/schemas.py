@@ -219,6 +219,7 @@ class PatchBody(RequestModel):
     "What is to change about a memory. What is left out stays; null takes a value away (RFC 7396)."
 
     text: Text = _optional("The new words", "치과 예약은 수요일이야")
+    formal: Text | None = _optional("Of a rule: its condition and outcome", "when hour < 12 then drink = 'tea'")
     tags: Tags = _optional("All tags from now on", ["health", "moved"])
     category: Label | None = _optional("Another category", "fact")
     title: Label | None = _optional("Another title", "Dentist")
@@ -462,6 +463,7 @@ class ApplyBody(RequestModel):
     tags: Tags = about("Only rules with these tags", ["drinks"], default=[])
     match: Literal["all", "any"] = about("Must all of `tags` be there, or is one enough?", "all", default="all")
     resolve: bool = about("Whether to decide where rules disagree", True, default=False)
+    record: bool = about("Whether to decide, and write that into the log of conflicts; it takes the right to write", False, default=False)
 
 
 class ProposeBody(RequestModel):
