@@ -344,6 +344,8 @@ export interface RulesAnswer {
   facts: Record<string, unknown>;
   /** The rules that fire: id, version, words, what they say, effects and claims. */
   fired: Array<Record<string, unknown>>;
+  /** Fact that rules read as another type, so that it is unknown to them → Bool, Int, Real or String. */
+  mistyped?: Record<string, string>;
   /** Whether there is no conflict. */
   agreed?: boolean;
   /** What is set in the end. */

@@ -108,6 +108,18 @@ class RuleIndex:
         found = set[str]().union(*(self._mentions.get(name, ()) for name in names))
         return {i: self._rules[i].formal for i in sorted(found)}
 
+    def other_sort(self,
+                   name: str,          # a fact
+                   facts: TypedFacts,  # the situation
+                   ) -> Sort | None:
+        "Return the sort in which rules read a fact that is given in another one, and so is unknown to them; None: it is known to one."
+        wanted = set[Sort]()
+        for i in self._mentions.get(name, ()):
+            if ((sort := self._rules[i].formal.sorts[name]), name) in facts:
+                return None
+            wanted.add(sort)
+        return min(wanted, default=None)
+
 # %% ../../nbs/50_rules/06_hot_cache.ipynb #94c2808a
 class CachedRule(NamedTuple):
     "Holds what the cache needs of a rule."

@@ -22,7 +22,7 @@ from ..core.tables import html_table, text_table
 from ..core.promotion import Evidence, confidence
 from ..core.settings import Settings
 from ..core.text import clip, valid_text
-from .expressions import FormalRule, Value, constant, format_constant, format_outcome, json_value
+from .expressions import FormalRule, Sort, Value, constant, format_constant, format_outcome, json_value
 from .parser import parse
 from ..store.records import MemoryRecord, new_record, read_count, read_label
 from ..store.storage import SQLStorage
@@ -226,6 +226,13 @@ class MatchResult:
 
     facts: Mapping[str, Value]  # the situation
     fired: tuple[Activation, ...]  # the rules that fire, ordered by id
+    mistyped: Mapping[str, Sort] = field(default_factory=dict)  # fact that rules read as another type, and so do not know → that type
+
+    @property
+    def notes(self) -> list[str]:
+        "Return a sentence on each fact that is given in a type in which no rule reads it."
+        return [f"The fact {name} is {format_constant(constant(self.facts[name]))}, and rules read {_TYPES[sort]}: it is unknown to them."
+                for name, sort in self.mistyped.items()]
 
     @property
     def outcomes(self) -> dict[str, dict[Value, tuple[str, ...]]]:
@@ -241,12 +248,12 @@ class MatchResult:
 
     def as_dict(self) -> dict[str, Any]:
         "Return a dictionary for JSON, with fractions as floats."
-        return {"facts": {k: json_value(v) for k, v in self.facts.items()},
+        return {"facts": {k: json_value(v) for k, v in self.facts.items()}, **({"mistyped": dict(self.mistyped)} if self.mistyped else {}),
                 "fired": [{"rule_id": f.rule_id, "version": f.version, "expr": f.expr, "says": f.says,
                            "effects": {k: json_value(v) for k, v in f.effects.items()}, "claims": list(f.claims)} for f in self.fired]}
 
     def __repr__(self) -> str:
-        return text_table(_MATCH_HEADERS, self._rows()) if self.fired else "no rule fires"
+        return "\n".join([text_table(_MATCH_HEADERS, self._rows()) if self.fired else "no rule fires", *self.notes])
 
     def _repr_html_(self) -> str:
         return html_table(_MATCH_HEADERS, self._rows())
@@ -257,6 +264,7 @@ class MatchResult:
 
 
 _MATCH_HEADERS = ("rule", "says", "because")
+_TYPES: Mapping[Sort, str] = {"Bool": "a truth value", "Int": "a whole number", "Real": "a number", "String": "a text"}
 
 
 @dataclass(frozen=True, slots=True)

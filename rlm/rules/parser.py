@@ -51,6 +51,7 @@ _TOKENS = re.compile(r"""(?P<space>\s+)
 |(?P<name>[^\W\d]\w*)
 |(?P<op>==|!=|<=|>=|->|[-+*/<>=(),:\[\]{}→])""", re.X)
 _OPEN, _CLOSE = "([{", ")]}"
+_SIGNS_OF_OTHERS = {"≥": ">=", "≤": "<=", "≠": "!=", ";": "and", "&": "and", "|": "or", "!": "not, or != between two values"}
 
 
 def tokenize(text: str,  # the formal side of a rule
@@ -63,6 +64,8 @@ def tokenize(text: str,  # the formal side of a rule
         m = _TOKENS.match(text, at)
         if m is None:
             quote = text[at] in "\"'"
+            if (meant := _SIGNS_OF_OTHERS.get(text[at])) is not None:
+                raise FormalError(f"{text[at]} is not part of the language", at + 1, f"Write {meant}.")
             raise FormalError("a text that does not end, or has an unknown escape" if quote else f"unexpected {text[at]!r}", at + 1)
         last = found[-1] if found else None
         if last and last.start + len(last.text) == at and last.kind != "op" and m.lastgroup not in ("op", "space"):
@@ -89,6 +92,21 @@ def _check_brackets(tokens: Sequence[RuleToken]) -> None:
         raise FormalError(f"{opened[-1].text!r} is never closed", opened[-1].start + 1)
 
 
+_WORDS = frozenset(("and", "or", "not", "in", "is"))  # words that stand beside a name or a value
+
+
+def _check_neighbours(tokens: Sequence[RuleToken]) -> None:
+    "Check that an operator stands between two names or values, and that no number begins with 0. Raises `FormalError`."
+    for a, b in pairwise(tokens):
+        if "op" not in (kinds := (a.kind, b.kind)) and kinds != ("string", "string") and not {a.text, b.text} & _WORDS:
+            name = "_".join(t.text for t in (a, b)) if kinds == ("name", "name") else ""
+            raise FormalError(f"nothing stands between {a.text[:30]} and {b.text[:30]}", b.start + 1,
+                              f"Write {name} if that is one name." if name else "Write an operator between them, such as and.")
+    for t in tokens:
+        if t.kind == "number" and re.fullmatch(r"0[_\d]*[1-9][_\d]*", t.text):
+            raise FormalError(f"the number {t.text[:30]} begins with 0", t.start + 1, "Leave the 0 out; a date is a number like 20260101.")
+
+
 _MARKS = {"for": "for", "when": "when", "if": "when", "then": "then", "->": "then", "→": "then"}  # written → what it begins
 
 
@@ -111,6 +129,8 @@ def split_rule(text: str,  # the formal side of a rule
         if not part:
             raise FormalError(f"nothing follows {mark!r}", tokens[marks[said.index(mark)][0]].start + 1)
         _check_brackets(part)
+        if mark != "for":
+            _check_neighbours(part)
     return cut if len(cut) == 3 else [[], *cut]
 
 # %% ../../nbs/50_rules/02_parser.ipynb #95cb931a
@@ -199,6 +219,8 @@ def _constant(node: ast.Constant, r: _ParseState, depth: int) -> Typed:
         if any(0xD800 <= ord(c) <= 0xDFFF for c in value):
             r.refuse(node, "half a character")
         return constant(normal_form("NFC", value)), "String"
+    if value is None:
+        r.refuse(node, "there is no None: a fact that is not given is unknown, and no condition about it holds")
     if not isinstance(value, int | float):
         r.refuse(node, f"{value!r} is not part of the language")
     start = r.place(node.col_offset)
@@ -258,7 +280,7 @@ def _one(left: Any, op: Any, right: Any, r: _ParseState, depth: int) -> Expressi
         found = _membership(left, right, r, depth)
         return found if isinstance(op, ast.In) else Not(found)
     if (sign := _SIGNS.get(type(op))) is None:
-        r.refuse(right, f"{type(op).__name__} is not part of the language; write == or !=")
+        r.refuse(right, "`is` is not part of the language; write == or !=")
     if sign not in ("==", "!="):
         return Comparison(sign, _translate_as(left, r, depth, "Number"), _translate_as(right, r, depth, "Number"))
     (a, kind), (b, other) = _translate_node(left, r, depth), _translate_node(right, r, depth)
@@ -340,7 +362,8 @@ def parse(text: str,  # such as `when CONDITION then OUTCOME`
     for name, at in r.first.items():
         kind = r.resolve("?" + name)
         if kind[0] == "?":
-            raise FormalError(f"it can't be told what {name} is", at + 1, f"Declare it, for example: for {name}: String {text[:40]}…")
+            raise FormalError(f"it can't be told what {name} is", at + 1,
+                              f"Declare it as {', '.join(_KINDS)}, for example: for {name}: Real {text[:40]}…")
         sorts[name] = dict(declared).get(name) or ("Real" if kind == "Number" else kind)  # type: ignore[assignment]
     if unused := [name for name, _ in declared if name not in sorts]:
         raise FormalError(f"{unused[0]} is declared but not used", said[0].start + 1)

@@ -99,7 +99,7 @@ class Resolution:
 
     def __repr__(self) -> str:
         result = [*(f"{name} = {format_constant(constant(value))}" for name, value in self.outcomes.items()), *self.bounds]
-        lines = [f"fired: {', '.join(f.rule_id for f in self.match.fired) or 'no rule'}"]
+        lines = [*self.match.notes, f"fired: {', '.join(f.rule_id for f in self.match.fired) or 'no rule'}"]
         for r in self.rulings:
             lines += [f"in dispute: {'; '.join(c.reason for c in r.conflict.clashes)}", *(f"  {why}" for why in r.reasons)]
             lines.append(f"  decided by {r.stage}: {r.says}" if r.stage != "none" else "  nobody decided; none of these rules is followed")

@@ -185,8 +185,9 @@ class RuleStore:
         with cache.snapshot():
             cache.compile()
             found = [(cache[i], r) for i, r in cache.index.match(situation).items() if cache.passes(i, filters)]
+            other = {name: sort for name in known if (sort := cache.index.other_sort(name, situation)) is not None}
         return MatchResult(known, tuple(
-            Activation(c.id, c.version, c.text, r.formal, r.effects(situation), r.claims) for c, r in found))
+            Activation(c.id, c.version, c.text, r.formal, r.effects(situation), r.claims) for c, r in found), other)
 
     def update_usage(self,
                      rule_id: str,          # the rule

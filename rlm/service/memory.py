@@ -423,7 +423,8 @@ class Memory:
         June that you moved in May, `valid_at="2026-05-20"` finds the new home, and `as_of="2026-05-20"` the old one."""
         least = read_share(min_score, "min_score")
         if slot is None and (radius is not None or not fallback or context is not None):
-            raise InvalidInput("A radius, a context, or no fallback, says something only of a search with a slot.", "Give slot='auto' too.")
+            raise InvalidInput("A radius, a context, or no fallback, says something only of a search with a slot.",
+                               "Give a slot too: A, B, C or auto.")
         count, request = read_k(k, top_k, self.settings.search_k), self.searcher.parse(query, filters)
         if slot is None:
             return self.searcher.search(request, count, least)

@@ -77,12 +77,14 @@ def _refuse_fixed(changes: Mapping[str, Any], expected: int | None) -> None:
 
 
 def _refuse_change(old: MemoryRecord, changed: Mapping[str, Any]) -> None:
-    "Raise `InvalidInput` for a change of an immutable memory, or of what a strategy's id is made from."
+    "Raise `InvalidInput` for a change of an immutable memory, of what a strategy's id is made from, or of a formal side of no rule."
     if changed and old.immutable:
         raise InvalidInput(f"The memory {old.id!r} is immutable.", "Write a new one instead.")
     if old.kind == "strategy" and (odd := changed.keys() & {"text", "title", "scope"}):
         raise InvalidInput(f"The {min(odd)} of a strategy can't be changed: its id is made from it.",
                            "Write a new strategy, and archive this one.")
+    if changed.get("formal") is not None and old.kind != "rule":
+        raise InvalidInput(f"The memory {old.id!r} is a {old.kind}, and only a rule has a formal side.", "Add a rule: rlm rules add.")
 
 # %% ../../nbs/90_service/04_writer.ipynb #c7854f9c
 def _link_event(edge: Edge,             # link as it was stored, or as it was removed
@@ -490,10 +492,7 @@ class MemoryWriter:
             given = reassigned(given, self.reader.get(id).provenance, actor)
         kept = guarded(given, self.secrets, lambda: self.reader.get(id).provenance)
         if kept.keys() & {"formal", "extra"}:
-            kind = self.reader.get(id).kind
-            if kept.get("formal") is not None and kind != "rule":
-                raise InvalidInput(f"The memory {id!r} is a {kind}, and only a rule has a formal side.", "Add a rule: rlm rules add.")
-            kept = check_formal(kept, kind, self.limit)
+            kept = check_formal(kept, self.reader.get(id).kind, self.limit)
         words = {"text": valid_text(kept.pop("text"), "text", self.limit)} if "text" in kept else {}
         return words | read_fields(in_days_of(kept, self.ctx.where))
 

@@ -200,6 +200,7 @@ def test_rules_are_applied_and_conflicts_told(memory: Memory) -> None:
         assert both["outcomes"] == {"drink": "coffee"} and both["disputes"][0]["winners"] == ["coffee"]
         assert (await call("rule_apply", facts={"hour": 9, "meeting": True}, tags=["drinks"]))["outcomes"] == {"drink": "tea"}
         assert "No rule" in (await call("rule_apply", facts={"hour": 15, "meeting": None}))["note"]
+        assert "The fact hour is \"9\", and rules read a number" in (await call("rule_apply", facts={"hour": "9"}))["note"]
         assert "facts" in await call("rule_apply", facts={"hour": [9]}) and "facts" in await call("rule_apply", facts="hour")
         assert (await call("memory_search", query="tea in the morning"))["hits"] == [], "a rule is not a memory of what was said"
     in_memory(memory, session)

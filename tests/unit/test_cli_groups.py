@@ -270,3 +270,12 @@ def test_what_is_current_again_is_in_json(run: Run, path: Path) -> None:
         memory.write("I live in Seoul.", id="old")
         memory.write("I moved to Busan.", id="new")
     assert json.loads(run("memory", "delete", "new", "--json")) == {"deleted": 1, "current_again": ["old"]}
+
+
+def test_a_list_of_rules_says_that_there_are_more_and_no_offender_is_no_table(run: Run) -> None:
+    for n in range(3):
+        run("rules", "add", f"rule {n}", "--formal", f"when 회의 then drink = {n}", "--id", f"r{n}")
+    assert "These are the first 2; -k 4 shows more." in run("rules", "list", "-k", "2")
+    assert "shows more" not in run("rules", "list", "-k", "3")
+    assert run("rules", "conflicts", "--offenders").strip() == "no offenders" and run("rules", "conflicts").strip() == "no conflicts"
+    assert "rules read a truth value" in run("rules", "apply", "회의=1", "--resolve")

@@ -1,5 +1,6 @@
 "The language of rules: written and read back unchanged, evaluated as the solver sees it, and nothing hostile gets through."
 
+import re
 import string
 import unicodedata
 from fractions import Fraction
@@ -292,6 +293,30 @@ def test_the_place_of_a_mistake_is_named(text: str, position: int) -> None:
     assert f"character {position}" in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "position", "told"),
+    [
+        ("when blood pressure > 140 then alert", 12, "Write blood_pressure if that is one name."),
+        ("when 가격 > 100 원 then 할인 = 1", 15, "nothing stands between 100 and 원"),
+        ("when total > 100 then discount = 10 else discount = 0", 37, "nothing stands between 10 and else"),
+        ("when day >= 2026-01-01 then x", 18, "a date is a number like 20260101"),
+        ("when 혈압 ≥ 140 then 경고", 9, "Write >=."),
+        ("when a then b = 1; c = 2", 18, "Write and."),
+        ("when allergy is None then ask", 17, "`is` is not part of the language"),
+        ("when allergy == None then ask", 17, "a fact that is not given is unknown"),
+        ("when a then refund = price", 13, "Declare it as Bool, Int, Real, String"),
+    ],
+)
+def test_what_people_write_by_habit_is_refused_with_what_to_write(text: str, position: int, told: str) -> None:
+    with pytest.raises(FormalError, match=re.escape(told)) as error:
+        parse(text)
+    assert error.value.position == position and "forgot a comma" not in str(error.value)
+
+
+def test_texts_side_by_side_and_a_fraction_that_begins_with_0_are_read_as_before() -> None:
+    assert compile_rule(parse("when x == 'a' 'b' and y > 05.5 then z")).fires(type_facts(read_facts({"x": "ab", "y": 6})))
+
+
 def test_numbers_are_exact_however_they_are_written() -> None:
     rule = compile_rule(parse("when 0.1 + x == 0.3 and y <= 1_000.50 and z == 1e3 then w"))
     assert rule.fires(type_facts(read_facts({"x": 0.2, "y": 1000.5, "z": 1000.0})))
@@ -352,3 +377,18 @@ def test_an_arrow_in_a_text_is_text_and_two_of_a_kind_are_refused() -> None:
         with pytest.raises(FormalError) as error:
             parse(text)
         assert error.value.position == position, error.value
+
+
+def test_a_fact_in_a_type_that_no_rule_reads_is_told() -> None:
+    with RuleStore(":memory:") as rules:
+        rules.add_rules([{"rule_id": "tea", "formal": "when hour < 11 then drink = 'tea'"},
+                         {"rule_id": "n", "formal": "for 수: Int when 수 > 1 then x"},
+                         {"rule_id": "m", "formal": "when 회의 then drink = 'coffee'"}])
+        found = rules.apply({"hour": "9", "회의": 1, "수": 1.5, "other": "x"})
+        assert not found.fired and found.mistyped == found.as_dict()["mistyped"] == {"hour": "Real", "회의": "Bool", "수": "Int"}
+        assert 'The fact hour is "9", and rules read a number: it is unknown to them.' in repr(found)
+        assert "mistyped" not in rules.apply({"hour": 9, "회의": True, "수": 2}).as_dict()
+        rules.add_rule("nine", formal="when hour == '9' then y", rule_id="text")
+        assert rules.apply({"hour": "9"}).mistyped == {}, "one rule reads it as it is given"
+        rules.archive("text")
+        assert rules.apply({"hour": "9"}).mistyped == {"hour": "Real"}

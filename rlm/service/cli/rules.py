@@ -89,6 +89,8 @@ def list_(rules: RuleStore, limit: int, status: tuple[str, ...], tags: tuple[str
     "List rules, the most trusted first."
     found = rules.get_rules(statuses(status, "any"), tags, limit, match=match)
     print_json([r.as_dict() for r in found]) if as_json else click.echo(repr(found))
+    if len(found) == limit and len(rules.get_rules(statuses(status, "any"), tags, limit + 1, match=match)) > limit:
+        click.echo(f"These are the first {limit:,}; -k {2 * limit} shows more.", err=True)
 
 
 @rules_group.command(epilog=example("rlm rules search 녹차 -k 3", 'rlm rules search "what to drink" --json'))

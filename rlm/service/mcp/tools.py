@@ -178,10 +178,12 @@ class MemoryTools:
         Example: {"facts": {"hour": 9, "meeting": true}}"""
         from rlm.rules.resolution import ConflictResolver
         with self.source.use("read") as memory:
-            decided = ConflictResolver(memory.rules).resolve(memory.rules.apply(facts, filter_tags=tags)).as_dict()
+            applied = memory.rules.apply(facts, filter_tags=tags)
+            decided = ConflictResolver(memory.rules).resolve(applied).as_dict()
         disputes: Any = [{n: r[n] for n in ("rules", "about", "says", "stage", "winners")} for r in decided["rulings"]]
         fired: Any = [{n: r[n] for n in ("rule_id", "expr", "says")} for r in decided["fired"]]
-        return {"fired": fired, "outcomes": decided["outcomes"], "disputes": disputes, "note": FOLLOW if fired else NO_RULE}
+        return {"fired": fired, "outcomes": decided["outcomes"], "bounds": decided["bounds"], "disputes": disputes,
+                "note": " ".join([FOLLOW if fired else NO_RULE, *applied.notes])}
 
     async def agent_ask(self, question: Question, ontology: Ontology,
                         ctx: Context[Any, Any],  # context of the request, which takes notices of progress
