@@ -76,16 +76,22 @@ RETURNED = "returned to"  # relation of a place to which somebody has come back
 SWITCHED = frozenset({"switched to", "changed to"})  # relations of what takes the place of a thing of the same noun: *switched to oat milk*
 
 
+_OWN = {"you are": "I am", "you were": "I was", "you're": "I'm", "you": "I", "your": "my", "you've": "I've", "yours": "mine"}
+_ADDRESSED = LazyPattern(rf"\b(?:{'|'.join(sorted(_OWN, key=len, reverse=True))})\b", re.I)  # as a model notes what is true of the person
+
+
 def facts_of(record: MemoryRecord,  # a memory, stored or not
              ) -> MemoryFacts:
     """Return the facts of a block that can end others or be ended: those with one value at a time, those that deny or end something, those
     of a known relation, those whose value is a list, and those that a model read. Rules and strategies state none; an assistant's or tool's
-    turn is nobody's fact. A provenance with `facts: False` says that words are kept as they were given, a file or an item of a program:
-    they state none either."""
+    turn is nobody's fact; in a model's notes *you* is the user. A provenance with `facts: False` says that words are kept as they were
+    given, a file or an item of a program: they state none either."""
     if record.kind != "block" or record.role not in (None, "user") or is_kept_as_given(record) or not (
             record.provenance.get("facts") or may_end_facts(record.text)):
         return MemoryFacts()
-    found = text_facts(record.text, speaker_of(record), pronouns=True)
+    of_user = record.provenance.get("actor") == "model" and record.speaker is None
+    said = _ADDRESSED.sub(lambda m: _OWN[m[0].lower()], record.text) if of_user else record.text
+    found = text_facts(said, speaker_of(record), pronouns=True)
     kept = [s for s in found.statements if s.relation in _endable() or s.relation in (*SWITCHED, MOVED, DIED, TOGETHER_AGAIN)
             or is_of_a_couple(s)
             or (not (s.negated or s.ended or s.subject in PRONOUNS) and _OF_THE_LIVING.match(f"{s.relation} {s.value}"))

@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['WEIGHTS', 'DENSE', 'LANGUAGES', 'MOST_CHARACTERS', 'FEATURES', 'ACTIONS', 'Vector', 'HIDDEN', 'EPSILON', 'RATE',
-           'SAVE_FROM', 'SKIP_UP_TO', 'MIDDLE', 'CONFIDENCE', 'SUREST', 'NEWS', 'FORGETS', 'FINAL', 'VOTE', 'DETAIL',
-           'SEED_RULES', 'ASIDE', 'PRAISE', 'BLAME', 'CONTINUED', 'EXTENDED', 'INDIFFERENT', 'SHORT', 'SEED_VALUES',
-           'SIZES', 'DROPOUT', 'CAPACITY', 'BATCH', 'STEPS', 'STEP', 'PRAISE_STEP', 'WIDEST', 'shows',
+           'SAVE_FROM', 'SKIP_UP_TO', 'MIDDLE', 'CONFIDENCE', 'SUREST', 'NEWS', 'CONTINUES', 'FORGETS', 'FINAL', 'VOTE',
+           'DETAIL', 'SEED_RULES', 'ASIDE', 'PRAISE', 'BLAME', 'CONTINUED', 'EXTENDED', 'INDIFFERENT', 'SHORT',
+           'SEED_VALUES', 'SIZES', 'DROPOUT', 'CAPACITY', 'BATCH', 'STEPS', 'STEP', 'PRAISE_STEP', 'WIDEST', 'shows',
            'forgotten_subject', 'Importance', 'unquoted', 'states_fact', 'only_acknowledges', 'only_asks',
            'answers_nothing', 'importance', 'Situation', 'features', 'ContextualBandit', 'PolicyRules',
            'PolicyDecision', 'tells', 'fact_aside', 'turn_model', 'MemoryPolicy', 'RewardValues', 'Reward',
@@ -250,6 +250,7 @@ CONFIDENCE = 3.0  # expected reward for each step of importance above `MIDDLE`; 
 SUREST = 0.5  # expected reward at most before anything was learned: at 1, blame could never move a decision below the other one
 _ASKS = "a question that states nothing"
 NEWS = "it changes what is stored"  # reason for which a turn is kept that the policy would skip
+CONTINUES = "it goes on about somebody who was just told of"  # reason for which a turn with a pronoun is kept after one that was
 FORGETS = "it asks to forget"  # reason for which a turn is not kept: the service looks for what it means
 FINAL = ("small talk", "a secret", "it asks to be remembered",  # reasons that the model of turns does not touch
          "it changes what is planned", "it changes a life", FORGETS, "a thing and its value", "it denies what may be remembered")

@@ -6,8 +6,9 @@ import pytest
 from rlm import Memory
 from rlm.companion import pair_judge
 from rlm.companion.fact_extraction import text_facts
-from rlm.companion.policy import NEWS
+from rlm.companion.policy import CONTINUES, NEWS
 from rlm.companion.rejection import RejectedValue
+from rlm.core.clock import ManualClock
 
 NEWS_TOLD = (("I have a cat named Soot.", "We had to put Soot to sleep."),
              ("미용실 예약은 금요일이야.", "아니 목요일."), ("치과 예약은 월요일 9시야.", "그건 작년 얘기야."))
@@ -211,3 +212,34 @@ def test_mum_is_my_mum(before: str, later: str, question: str) -> None:
 
 def test_who_bears_a_name_of_kin_in_a_name_is_not_theirs() -> None:
     assert [s.subject for s in text_facts("Mother's Day is on Sunday.").statements] == ["Mother's Day"]
+
+
+@pytest.mark.parametrize(("first", "turn"), [
+    ("My sister adopted a kitten.", "she's a tabby"), ("I have a new colleague named Okon.", "his desk is by the lift"),
+    ("I'm dating a guy from work.", "met him on the ferry"), ("나 여자친구 생겼어.", "걔는 간호사야")])
+def test_a_turn_of_somebody_by_a_pronoun_is_kept_soon_after_a_turn_that_was(first: str, turn: str) -> None:
+    clock = ManualClock("2026-05-01")
+    with Memory(":memory:", embedder="none", clock=clock) as memory:
+        assert memory.companion.observe(turn).memory is None  # of whom, nothing tells
+        assert memory.companion.observe(first).memory is not None
+        clock.advance(minutes=1)
+        seen = memory.companion.observe(turn)
+        assert seen.memory is not None and seen.decision.reason == CONTINUES
+        for passing in ("she's so annoying", "it's raining", "their password is hunter22"):
+            assert memory.companion.observe(passing).memory is None
+        clock.advance(hours=1)
+        assert memory.companion.observe(turn).memory is None
+    with Memory(":memory:", embedder="none", clock=clock) as memory:
+        memory.write(first)  # a note is no turn
+        assert memory.companion.observe(turn).memory is None
+
+
+@pytest.mark.parametrize(("belief", "said"), [
+    ("You live in Bristol.", "No, I don't live in Bristol, never have."), ("You work at Delano.", "I work at Brandt."),
+    ("You have three kids.", "I only have two kids."), ("You're vegan.", "I'm not vegan.")])
+def test_what_a_model_notes_of_you_is_of_the_user_and_ends_as_such(belief: str, said: str) -> None:
+    for provenance, over in (({"actor": "model"}, True), ({}, False)):
+        with Memory(":memory:", embedder="none") as memory:
+            old = memory.write(belief, provenance=provenance)
+            memory.write(said)
+            assert (memory.get(old.id).valid_to is not None) == over
