@@ -17,7 +17,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .english import WHEN, english_introduction, english_statements
+from .english import WHEN, english_introduction, english_statements, spelled_out
 from .korean import MOMENT, SURNAMES, asked_of_near, asks_of_self, kin_subjects, korean_introduction, near_names
 from .korean import statements_about
 from .statement import Statement, alternatives, language_data, normal_value, relation_of
@@ -415,7 +415,8 @@ _THE_USER = tuple((LazyPattern(pattern, re.I), own) for pattern, own in (  # a m
 
 
 def _asked_by_self(question: str) -> str:
-    "A question about the user, in the words in which the user asks it: *Where does the user live?* is *Where do I live?*."
+    "A question about the user, in the words in which the user asks it, spelled out: *Where does the user live?* is *Where do I live?*."
+    question = spelled_out(question)
     if "user" not in question.casefold() and "사용자" not in question:
         return question
     for pattern, own in _THE_USER:

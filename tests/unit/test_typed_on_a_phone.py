@@ -4,7 +4,7 @@ import pytest
 
 from rlm import Memory
 from rlm.companion.english import may_end_facts
-from rlm.companion.fact_extraction import text_facts
+from rlm.companion.fact_extraction import asked_facts, text_facts
 from rlm.companion.pair_judge import leaves_as_it_was, told_of_another
 from rlm.companion.policy import MemoryPolicy
 
@@ -55,3 +55,9 @@ def test_what_another_does_changes_nothing_of_ones_own() -> None:
     assert told_of_another("i'm vegan", "my gf stopped being vegan") and told_of_another("i'm vegan", "hubby stopped being vegan")
     assert not leaves_as_it_was("my number's 555 0142", "i got a new number, it's 555 0199")
     assert not leaves_as_it_was("my number's 555 0142", "got a new number, it's 555 0199")
+
+
+@pytest.mark.parametrize(("typed", "whole"), [("whats my phone number", "what's my phone number"), ("whos my landlord", "who's my landlord"),
+                                              ("whens my wife's birthday", "when's my wife's birthday")])
+def test_it_asks_what_it_asks_in_full(typed: str, whole: str) -> None:
+    assert asked_facts(typed) == asked_facts(whole) != []
