@@ -57,7 +57,8 @@ def test_what_another_does_changes_nothing_of_ones_own() -> None:
     assert not leaves_as_it_was("my number's 555 0142", "got a new number, it's 555 0199")
 
 
-@pytest.mark.parametrize(("typed", "whole"), [("whats my phone number", "what's my phone number"), ("whos my landlord", "who's my landlord"),
-                                              ("whens my wife's birthday", "when's my wife's birthday")])
+@pytest.mark.parametrize(("typed", "whole"), [
+    ("whats my phone number", "what's my phone number"), ("whos my landlord", "who's my landlord"),
+    ("whens my wife's birthday", "when's my wife's birthday")])
 def test_it_asks_what_it_asks_in_full(typed: str, whole: str) -> None:
     assert asked_facts(typed) == asked_facts(whole) != []
