@@ -51,6 +51,8 @@ def singular(words: str,  # English words
         return words[:-3] + "y"
     if re.search(r"(?:ss|x|z|ch|sh|\w\w[^ao]us)es$", words):
         return words[:-2]
+    if latin := re.search(r"\w\w(?:ae|(?<=[cegl])i|(?<=[ert])ia)$", words):  # algae, fungi, bacteria
+        return {"ae": words[:-1], "ia": words[:-1] + "um"}.get(latin[0][-2:], words[:-1] + "us")
     return words[:-1] if re.search(r"[^su]s$", words) and len(words) > 3 else words
 
 

@@ -236,7 +236,8 @@ class ClassTools:
                      ("neither", True))
         clash, found = index.disjointness.clash(h, first, second), property_paths(index.usage, first, second)
         if by:
-            found = [way for way in found if len(way) == 3 and self._says(way, by, second, {second, *h.ancestors(second)})]
+            near = {second, *h.ancestors(second), *h.descendants(second)}
+            found = [way for way in found if len(way) == 3 and self._says(way, by, second, near)]
         head = {"a": o.curie(first), "b": o.curie(second), "is_a": next(relation for relation, true in relations if true),
                 "nearest_common": [o.curie(t) for t in lowest], "common_ancestors": len(shared), "disjoint": clash is not None,
                 **({"because": f"{o.curie(clash[0])} is disjoint with {o.curie(clash[1])}"} if clash else {}),

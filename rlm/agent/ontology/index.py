@@ -169,8 +169,11 @@ def property_paths(usage: PropertyUsage,  # properties of each class
 
 
 def _ways(usage: PropertyUsage, start: str, end: str) -> Iterator[tuple[str, ...]]:
-    "By one property, then by two with a class between, each in order. Direct statements only."
+    "By one property, stated or in a restriction, then by two stated ones with a class between, each in order."
     goals, onward = {end, *usage.classes.ancestors(end)}, dict[str, list[tuple[str, str]]]()
+    near = {end, *usage.classes.descendants(end)}  # a restriction to a narrower class holds for the broader one, too
+    yield from sorted({(c, r.prop, r.filler) for c in (start, *usage.classes.ancestors(start)) for r in usage.definitions.restrictions(c)
+                       if r.filler in near})
     leads = sorted({(source, p, middle) for p, source, middle in _leads(usage, start)})
     yield from (lead for lead in leads if lead[2] in goals)
     for lead in leads:

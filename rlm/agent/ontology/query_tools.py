@@ -412,13 +412,13 @@ class TermQueryTools:
         "The one property that is called so: just so, in other forms of its words, or with words beside them."
         o = self.ontology
         given = o.prefixes.expand(words)
-        if given in o.kinds.properties:
-            return given
+        if given in o.kinds.properties or (given in o.graph.predicates and not str(given).startswith((OWL, RDF, RDFS))):
+            return given  # few files declare the annotations of OBO that they use
         names = {p: [split_name(local_name(p)), *(split_name(s.text) for s in o.labels.labels(p))] for p in o.kinds.properties}
-        wanted, said = set(tokens(words)), normalise(words)
+        wanted, said, root = set(tokens(words)), normalise(words), _korean_root(words)
         tests: tuple[Callable[[str], bool], ...] = (
             lambda n: normalise(n) == said, lambda n: _stems(n) == _stems(words), lambda n: _stems(n) == ["has", *_stems(words)],
-            lambda n: bool(wanted) and wanted <= set(tokens(n)))
+            lambda n: bool(wanted) and wanted <= set(tokens(n)), lambda n: root != "" and _korean_root(n) == root)
         for test in tests:
             if found := [p for p, known in names.items() if any(test(n) for n in known)]:
                 if len(found) == 1:
@@ -433,9 +433,10 @@ class TermQueryTools:
         return family, {q for p in family for q in (*t.resources(p, OWL + "inverseOf"), *t.subjects(p, OWL + "inverseOf")) if is_iri(q)}
 
     def _leads(self, iri: str, prop: str) -> list[Term]:
-        "What the term, or the nearest class above it of which something is said, leads to."
+        "What the term, or the nearest class above it of which something is said, leads to; a class inherits no annotations."
         t, (family, inverse) = self.ontology.graph, self._family(prop)
-        for here in (iri, *self.index.hierarchies.of(iri)[1].ancestors(iri)):
+        own = prop not in self.ontology.kinds.properties or "annotation property" in self.ontology.kinds.of(prop)
+        for here in (iri, *(() if own else self.index.hierarchies.of(iri)[1].ancestors(iri))):
             found: list[Term] = [v for p in family for v in t.objects(here, p) if isinstance(v, Literal) or is_iri(v)]
             found += [r.filler for r in self.definitions.restrictions(here) if r.prop in family]
             found += [s for q in inverse for s in t.subjects(here, q) if is_iri(s)] + self._bound_to(inverse, {here})
@@ -461,6 +462,20 @@ class TermQueryTools:
         "A class, those below it, and their instances."
         classes = {kind, *self.index.hierarchies.classes.descendants(kind)}
         return classes | {s for c in classes for s in self.ontology.graph.subjects(c, RDF + "type")}
+
+
+_KOREAN_ENDING = re.compile(  # of a verb made of a noun, or of a noun for who or when: 설치일, 설치된 and 설치한다 have the root 설치
+    "(?:하는|한다|하다|했던|했어|했|한|할|함|해|하나|되는|된다|되다|되었|됐|된|될|됨|돼|받는다|받는|받은|받다|시키는|자|일자|일시|일|날짜)$")
+
+
+def _korean_root(word: str) -> str:
+    "The root of a Korean verb or noun in one word; empty for other words. A native verb has one of one syllable: 먹는다, 먹어."
+    if not re.fullmatch("[가-힣]{2,8}", word):
+        return ""
+    root = _KOREAN_ENDING.sub("", word)
+    if len(root) > 1 and root != word:
+        return root
+    return re.sub("(?:는다|다|는|은|어|아|니|지)$", "", word) if len(word) < 5 else ""
 
 
 def _stems(name: str) -> list[str]:

@@ -115,6 +115,9 @@ def _term_weights(fields: Mapping[str, list[str]],  # field → tokens
     return {token: amount * (K1 + 1) / (K1 + amount) for token, amount in weighted.items()}
 
 # %% ../../../nbs/60_ontology/08_search.ipynb #5699ad6b
+_REASONS = {100.0: "exact", 50.0: "same letters", 40.0: "same sound"}  # bonus of a name → why it was found
+
+
 class TermSearch:
     "An index over the words of an ontology's terms."
 
@@ -212,10 +215,12 @@ class TermSearch:
         "Look at a term closely: are all words of its name there, is it spelt so?"
         score, words = scored
         covered = max((len(name) for name in self._names(self.terms[n]) if name <= set(words)), default=0)
-        reasons = {100.0: "exact", 50.0: "same letters", 40.0: "same sound", 0.0: "whole name" if covered else " ".join(words)}
+        matched = "whole name" if covered else " ".join(words)
+        if matched in _REASONS.values():  # a word of a definition, such as *exact*, is not the reason of this name
+            matched = f"the word {matched}"
         bonus = 20 * given if 0 < given <= 1 else given
         return TermHit(self.terms[n], round(score + bonus + COVERED * covered + self._spelling(n, query), 4),
-                       reasons.get(given, "nearly the same letters"))
+                       _REASONS.get(given, "nearly the same letters") if given else matched)
 
     def _spelling(self, n: int, query: str) -> float:
         "Small things that decide between names alike: the same capitals; a class before a property; short names before long."

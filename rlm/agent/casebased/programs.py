@@ -1,0 +1,260 @@
+"""Programs for paths, ties and statements: what individuals are said to have, which has most, which comes after a date.
+
+A program is source text for the sandbox, chosen in `composition` by the lines of `rlm/data/programs.tsv` that bear its name."""
+
+import re
+from collections.abc import Callable, Mapping
+
+from ..memory.linking import Link, singular
+from ..memory.questions import senses
+from ...core.text.calendar_words import MONTH, month_number
+
+Marks = Mapping[str, Link]  # mark in a question → the name in its place
+Program = Callable[[re.Match[str], Marks, str], str]  # match of its line, names, words of the question → code; empty where it is none
+
+
+def iri_of(marks: Marks,  # names of a question by their marks
+           mark: str,     # mark of a name in the question
+           ) -> str:
+    "Return the term that a mark stands for."
+    return marks[mark].terms[0].iri
+
+
+def pages(call: str,                    # call of a tool, written up to its last argument
+          shown: str = 'view["items"]',  # expression for the kept part of a page
+          ) -> str:
+    "Write code that collects all pages of a call as `items`."
+    return (f"items, more = [], True\nwhile more:\n    view = {call}, offset=len(items))\n    items += {shown}\n"
+            "    more = view[\"truncated\"] and len(view[\"items\"]) > 0\n")
+
+
+_NAMES = '[i["iri"] for i in view["items"]]'
+_PATH = """up = find_path({a!r}, {b!r}, limit=1)["items"]
+down = find_path({b!r}, {a!r}, limit=1)["items"]
+if up or down:
+    way = (up or down)[0]["path"].split(" > ")
+    FINAL(way if up else way[::-1])
+else:
+    ways = [i["path"].split(" ") for i in relate({a!r}, {b!r}, limit=1)["items"]]
+    FINAL([w.strip("–→") for way in ways for w in way if w.startswith("–")])
+"""
+_TIES = """view = relate({a!r}, {b!r})
+ways = [i["path"].split(" ") for i in view["items"]]
+single = sorted({{w[1].strip("–→") for w in ways if len(w) == 3}})
+if view["is_a"] == "a is a b":
+    FINAL({a!r} + {is_a!r} + {b!r})
+elif view["is_a"] == "b is a a":
+    FINAL({b!r} + {is_a!r} + {a!r})
+else:
+    FINAL(single or [" ".join(w) for w in ways[:5]])
+"""
+_CRITERIA = """told = [f["value"] for f in describe_entity({term!r}, fact="definition")["items"]][:1]
+told = [v.rpartition("@")[0] if v[-3:-2] == "@" else v for v in told]
+told += [f["value"] for f in describe_entity({term!r}, fact="equivalent class")["items"] if " " in f["value"]]
+FINAL("; ".join(told))
+"""
+_HEADER = """told = [f["value"] for f in about_ontology({fact!r})["items"]]
+FINAL(told)
+"""
+
+
+def _filled(code: str) -> Program:
+    "A program of fixed code, with the terms that a question names."
+    def program(m: re.Match[str], marks: Marks, question: str) -> str:
+        said = {group: iri_of(marks, text) if text in marks else text for group, text in m.groupdict().items()}
+        return code.format(**said, is_a=" is a kind of " if m.string.isascii() else ": 하위 클래스, 상위: ")
+    return program
+
+
+def _header(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for what the file's header says."
+    return _HEADER.format(fact=_meant("about", m["fact"]))
+
+
+# Values of individuals. A relation may be words; the first individual's call tells which property they mean.
+_ROWS = """def value_rows(items, relation):
+    prop = related_terms(items[0], relation)["relation"]
+    name = "<" + prop + ">" if prop.startswith("http") else prop
+    handle = sparql("SELECT DISTINCT ?x ?v {{ ?x ?p ?v . ?p <http://www.w3.org/2000/01/rdf-schema#subPropertyOf>* " + name + " }}")
+    rows, more = [], True
+    while more:
+        view = handle.page(offset=len(rows))
+        rows += view["items"]
+        more = view["truncated"] and len(view["items"]) > 0
+    return prop, [(r["x"], r["v"]) for r in rows if r["x"] in items]
+def comparable(rows, dated):
+    if dated:
+        return [(x, str(v)) for x, v in rows if str(v)[:4].isdigit() and len(str(v)) in (4, 7, 10, 19, 20, 25)]
+    return [(x, v) for x, v in rows if isinstance(v, (int, float)) and v is not True and v is not False]
+"""
+_MEASURED = """def states_unit(prop, unit):
+    facts = describe_entity(prop)["items"]
+    told = " ".join([str(f["value"]) for f in facts if f["fact"] in ("definition", "label") or "unit" in f.get("by", "").lower()])
+    words = "".join([c if c.isalnum() else " " for c in told.lower()]).split()
+    return any(w in words or (len(w) > 4 and any(told_word.startswith(w) for told_word in words)) for w in unit)
+"""
+_KOREAN_DAY = r"\d{4}년(?: ?\d\d?월)?(?: ?\d\d?일)?"
+_DATE = rf"(?:\d{{4}}(?:-\d\d){{0,2}}|{_KOREAN_DAY}|(?:\d\d? )?(?:{MONTH})(?: \d\d?,?)? \d{{4}})"
+
+
+def _any_of(*groups: str) -> str:
+    return "(?:" + "|".join(words for group in groups for words in senses(group).values()) + ")"
+
+
+SIGNS = {"<CMP>": _any_of("sign"), "<WHEN>": _any_of("when"), "<MOST>": _any_of("most"), "<LAST>": _any_of("last"),
+         "<MORE>": _any_of("more"), "<LATER>": _any_of("later"), "<ABOUT>": _any_of("about"), "<DATE>": _DATE,
+         "<NUMBER>": r"-?\d+(?:[.,]\d+)*", "<DOES>": "(?:does|do|did)", "<KPART>": "(?:일부|부분)",
+         "<UNIT>": "(?P<unit>[a-z%]+(?:/[a-z]+)?|(?!보다|[을를이가] |넘|초과|이상|이하|미만)[가-힣]{1,4}?)?"}  # sign in a line → pattern
+
+
+def _meant(group: str, words: str) -> str:
+    "What words of a group mean; empty for words of another."
+    return next((sense for sense, pattern in senses(group).items() if re.fullmatch(pattern.replace("(?<=보다 )", ""), words)), "")
+
+
+def _relation(m: re.Match[str], marks: Marks) -> str:
+    "A property by its short name; else the words that should name one."
+    link = marks.get(m["rel"])
+    return m["rel"] if link is None else next((t.iri for t in link.terms if t.kind.endswith("property")), link.mention.text.lower())
+
+
+def _date(words: str) -> str:
+    "A day, month or year as ISO 8601 writes it."
+    if named := re.fullmatch(rf"(\d\d? )?({MONTH})( \d\d?,?)? (\d{{4}})", words):
+        day = (named[1] or named[3] or "").strip(" ,")
+        return f"{named[4]}-{month_number(named[2]):02}" + (f"-{int(day):02}" if day else "")
+    year, *rest = re.findall(r"\d+", words)
+    return "-".join([year, *(f"{int(n):02}" for n in rest)])
+
+
+def _rows(m: re.Match[str], marks: Marks, dated: bool) -> str:
+    "Code for `kept`: the individuals of a kind, or all that the relation is said of, with their numbers or dates."
+    kind = m.groupdict().get("kind")
+    among = f", instance_of={iri_of(marks, kind)!r}" if kind else ""
+    start = pages(f"find_terms(kind='individual'{among}", _NAMES)
+    return _ROWS.format() + start + f"prop, rows = value_rows(items, {_relation(m, marks)!r})\nkept = comparable(rows, {dated})\n"
+
+
+def _compared(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for the individuals whose number is above or below one; a unit must be the property's."
+    number, unit = m["number"].replace(",", ""), m.groupdict().get("unit")
+    code = _rows(m, marks, False) + f"said = sorted({{x for x, v in kept if v {_meant('sign', m['cmp'])} {number}}})\n"
+    if not unit:
+        return code + "FINAL(said)\n"
+    return code + _MEASURED + f"if states_unit(prop, {[unit, *senses('unit').get(unit, '').split()]!r}):\n    FINAL(said)\n"
+
+
+def _dated(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for the individuals with a date before or after one. Korean counts the bound itself or not, so a value there leaves no answer."
+    bound, sign = _date(m["date"]), _meant("when", m["when"])
+    near = f"[x for x, v in kept if v[:{len(bound)}] == {bound!r}] == [] and " if sign.endswith("?") else ""
+    return _rows(m, marks, True) + (f"said = sorted({{x for x, v in kept if v[:{len(bound)}] {sign.rstrip('?')} {bound!r}}})\n"
+                                    f"if {near}said:\n    FINAL(said)\n")
+
+
+def _first(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for the individuals with the highest or lowest number, or the latest or earliest date."
+    dated = _meant("last", m["most"])
+    best = f"{dated or _meant('most', m['most'])}([v for x, v in kept])"
+    return _rows(m, marks, dated != "") + f"if kept:\n    FINAL(sorted({{x for x, v in kept if v == {best}}}))\n"
+
+
+def _of_two(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for which of two individuals has the higher number or the later date, or whether the first has."
+    a, b, dated = iri_of(marks, m["a"]), iri_of(marks, m["b"]), _meant("later", m["more"])
+    sign = ">" if (dated or _meant("more", m["more"])) == "max" else "<"
+    code = _ROWS.format() + (f"prop, rows = value_rows([{a!r}, {b!r}], {_relation(m, marks)!r})\n"
+                             f"kept = comparable(rows, {dated != ''})\none = [v for x, v in kept if x == {a!r}]\n"
+                             f"other = [v for x, v in kept if x == {b!r}]\nif len(one) == 1 and len(other) == 1 and one != other:\n")
+    if "asks" in m.groupdict():
+        return code + f"    FINAL(one[0] {sign} other[0])\n"
+    return code + f"    FINAL({a!r} if one[0] {sign} other[0] else {b!r})\n"
+
+
+def _valued(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for the individuals of a kind that one property leads to a value: a concept, with those narrower, or an individual."
+    term = next((t for t in marks[m["value"]].terms if t.kind in ("concept", "individual")), None)
+    if term is None:
+        return ""
+    name = f"<{term.iri}>" if term.iri.startswith("http") else term.iri
+    query = (f"SELECT DISTINCT ?x ?p {{ ?x ?p ?v . ?v <http://www.w3.org/2004/02/skos/core#broader>* {name} "
+             "FILTER(?p != <http://www.w3.org/1999/02/22-rdf-syntax-ns#type>) }")
+    start = pages(f"find_terms(kind='individual', instance_of={iri_of(marks, m['kind'])!r}", _NAMES)
+    return start + (f"known, handle = items, sparql({query!r})\n" + pages("handle.page(limit=200")
+                    + "said = [r for r in items if r[\"x\"] in known]\nif len({r[\"p\"] for r in said}) == 1:\n"
+                    "    FINAL(sorted({r[\"x\"] for r in said}))\n")
+
+
+_ADJECTIVE = """classes = [i for i in search_entity({name!r}, limit=4)["items"] if i["kind"] == "class"]
+heads = [i["iri"] for i in classes if i["why"] in ("exact", "same letters")]
+if len(heads) == 1 and relate(heads[0], {kind!r})["is_a"] == "a is a b":
+    FINAL([i["iri"] for i in instances(heads[0])["items"]])
+"""
+
+
+def _called(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for the instances of the class that an adjective and the kind name together: *which assets are critical?*"
+    link = marks[m["kind"]]
+    return _ADJECTIVE.format(name=f"{m['adjective']} {link.terms[0].text.lower()}", kind=link.terms[0].iri)
+
+
+_BOUND = """prop = {rel!r} if {rel!r} in ("", "have", "has") else related_terms({whole!r}, {rel!r})["relation"]
+for fact in describe_entity({whole!r}, fact="restriction")["items"]:
+    words = fact["value"].split()
+    at = [i for i, w in enumerate(words) if w in ("exactly", "min", "max")]
+    fits = at and (words[0] == prop or ":" not in prop) and words[at[0] + 1].isdigit()
+    if fits and {part!r} in [*words[at[0] + 2:], *[f["value"] for f in describe_entity(words[0], fact="range")["items"]], words[0]]:
+        kind, number = words[at[0]], int(words[at[0] + 1])
+        if kind in ({kind!r}, "exactly") and number == {number}:
+            FINAL(True)
+        elif kind == {kind!r} == "exactly":
+            FINAL(False)
+"""
+
+
+def _bound(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for whether a restriction says that each thing of a class has so many of another."
+    numbers = {"one": 1, "a single": 1, "two": 2, "three": 3, "four": 4}
+    kind = {"exactly": "exactly", "at least": "min", "at most": "max"}[m["bound"]]
+    number = numbers.get(m["number"], int(m["number"]) if m["number"].isdigit() else 0)
+    rel, part = _relation(m, marks), m.groupdict().get("part")
+    return _BOUND.format(whole=iri_of(marks, m["whole"]), rel=rel, part=iri_of(marks, part) if part else rel, kind=kind, number=number)
+
+
+_KOREAN_WAY = """prop = related_terms({term!r}, {rel!r})["relation"]
+labels = [f["value"].partition("@")[0] for f in describe_entity(prop, fact="label")["items"] if f["value"].endswith("@ko")]
+agent = any(v.endswith("자") or v.endswith("처") or v.endswith("인") for v in labels)  # 수행자: leads to who does it
+found = related_terms({term!r}, prop, direction="to" if agent == {subject} else "from"{among})
+if not found["truncated"]:
+    FINAL([i["iri"] if "iri" in i else i["value"] for i in found["items"]])
+"""
+
+
+def _korean_way(subject: bool) -> Program:
+    "A program for what a Korean verb leads to: of a term that does it (*{}가 공급하는 설비*), or of one that it is done to."
+    def program(m: re.Match[str], marks: Marks, question: str) -> str:
+        if len(marks) != len(set(re.findall(r"\{[citp]\d+\}", m[0]))):
+            return ""
+        kind = m.groupdict().get("kind")
+        among = f", kind={iri_of(marks, kind)!r}" if kind else ""
+        return _KOREAN_WAY.format(term=iri_of(marks, m["term"]), rel=_relation(m, marks), subject=subject, among=among)
+    return program
+
+
+_BY_HEAD = """kinds = [i for i in search_entity({head!r})["items"] if i["kind"] == "class"]
+heads = [i["iri"] for i in kinds if i["label"].lower().split()[-1] == {head!r}]
+found = related_terms({term!r}, {rel!r}, direction="to", kind=heads[0]) if len(heads) == 1 else {{"items": [], "truncated": False}}
+if not found["truncated"]:
+    FINAL([i["iri"] for i in found["items"]])
+"""
+
+
+def _by_head(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for what a relation leads from, among the only class whose name ends with a word: *organisms* for reef organism."
+    return _BY_HEAD.format(head=singular(m["head"]), term=iri_of(marks, m["term"]), rel=_relation(m, marks))
+
+
+PROGRAMS: Mapping[str, Program] = {  # name in the table → program
+    "path": _filled(_PATH), "ties": _filled(_TIES), "criteria": _filled(_CRITERIA), "header": _header, "compared": _compared,
+    "dated": _dated, "first": _first, "of two": _of_two, "valued": _valued, "called": _called, "bound": _bound, "doing": _korean_way(True),
+    "done": _korean_way(False), "by head": _by_head}

@@ -1,0 +1,92 @@
+"Questions for the values of individuals, for ways and ties between classes, and for what a definition asks, without a language model."
+
+from pathlib import Path
+
+import pytest
+from test_natural_questions import answered
+
+from rlm.agent.ontology import setup_ontology_context
+
+WORKSHOP = """@prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> . @prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+@prefix w: <https://x.example/w#> .
+<https://x.example/w> a owl:Ontology .
+w:Machine a owl:Class ; rdfs:label "Machine"@en , "기계"@ko ; rdfs:comment "What is bought to exact measure."@en .
+w:Lathe a owl:Class ; rdfs:subClassOf w:Machine ; rdfs:label "Lathe"@en , "공작 선반"@ko .
+w:Person a owl:Class ; rdfs:label "Person"@en , "사람"@ko .
+w:Alga a owl:Class ; rdfs:label "alga"@en ; rdfs:comment "It grows in the coolant."@en .
+w:repairedBy a owl:ObjectProperty ; rdfs:label "repaired by"@en , "수리자"@ko ; rdfs:domain w:Machine ; rdfs:range w:Person .
+w:feeds a owl:ObjectProperty ; rdfs:label "feeds"@en , "공급한다"@ko ; rdfs:domain w:Machine ; rdfs:range w:Machine .
+w:state a owl:ObjectProperty ; rdfs:label "state"@en , "상태"@ko ; rdfs:domain w:Machine ; rdfs:range skos:Concept .
+w:boughtOn a owl:DatatypeProperty ; rdfs:label "bought on"@en , "구입일"@ko ; rdfs:domain w:Machine .
+w:speed a owl:DatatypeProperty ; rdfs:label "spindle speed"@en , "회전 속도"@ko ; rdfs:comment "Turns, in rpm."@en .
+w:idle a skos:Concept ; skos:prefLabel "idle"@en , "정지 중"@ko .
+w:broken a skos:Concept ; skos:prefLabel "broken"@en ; skos:broader w:idle .
+w:mo a w:Person ; rdfs:label "Mo"@en , "모은수"@ko .
+w:a a w:Lathe ; rdfs:label "L-1"@en ; w:speed 1200 ; w:boughtOn "2016-04-18"^^xsd:date ; w:state w:broken ; w:feeds w:b .
+w:a w:repairedBy w:mo .
+w:b a w:Lathe ; rdfs:label "L-2"@en ; w:speed 900 ; w:boughtOn "2020-10-02"^^xsd:date ; w:state w:idle ; w:feeds w:c .
+w:c a w:Machine ; rdfs:label "M-3"@en ; w:boughtOn "2022-01-09"^^xsd:date .
+"""
+
+
+@pytest.fixture(scope="module")
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path: Path = tmp_path_factory.mktemp("ontology") / "workshop.ttl"
+    path.write_text(WORKSHOP, "utf-8")
+    return str(path)
+
+
+def check(ontology: str, said: dict[str, object]) -> None:
+    for (question, wanted), found in zip(said.items(), answered(ontology, list(said)), strict=True):
+        value = found["value"]
+        if wanted is None:
+            assert found.abstained, (question, found.answer)
+        elif isinstance(wanted, set):
+            names = {str(v).rpartition(":")[2] for v in (value if isinstance(value, list) else [value])}
+            assert not found.abstained and names == wanted, (question, found.answer)
+        else:
+            assert value == wanted and type(value) is type(wanted), (question, found.answer)
+
+
+def test_numbers_are_compared_where_the_file_names_the_unit(workshop: str) -> None:
+    check(workshop, {"Which lathes have a spindle speed above 1000 rpm?": {"a"}, "Which lathes have a spindle speed above 1000 kg?": None,
+                     "which lathe has the highest spindle speed": {"a"}, "회전 속도가 1000보다 작은 공작선반은?": {"b"},
+                     "회전 속도가 가장 높은 기계는?": {"a"}, "Which has the lower spindle speed, L-1 or L-2?": {"b"},
+                     "L-2가 L-1보다 회전 속도가 높아?": False, "Which lathes have a spindle speed above 1000 on Sundays?": None})
+
+
+def test_dates_are_compared_and_a_bound_that_may_count_leaves_no_answer(workshop: str) -> None:
+    check(workshop, {"What was bought before 2020?": {"a"}, "Which machines were bought after 2020?": {"c"},
+                     "2019년 이후에 구입된 기계는?": {"b", "c"}, "2020년 이후에 구입된 기계는?": None,
+                     "Which machines were bought before 2 October 2020?": {"a"}, "L-1과 L-2 중에 어느 게 더 최근에 구입됐어?": {"b"},
+                     "Which lathe was bought first?": {"a"}, "Which lathes were sold before 2020?": None})
+
+
+def test_values_and_relations_choose_individuals(workshop: str) -> None:
+    check(workshop, {"Which lathes are idle?": {"a", "b"}, "정지 중인 기계는?": {"a", "b"}, "Which lathes are loud?": None,
+                     "모은수가 수리한 기계는?": {"a"}, "L-1이 공급하는 기계는?": {"b"}, "L-2를 공급하는 기계는?": {"a"},
+                     "M-3이 공급하는 기계는?": None, "L-1 구입일이 언제야?": {"2016-04-18"}})
+
+
+def test_a_word_of_a_definition_is_no_exact_name(workshop: str) -> None:
+    with setup_ontology_context(workshop) as context:
+        hits = context.index.search.search("exactly")
+        assert hits and all(h.why != "exact" for h in hits)
+        assert context.index.search.search("alga")[0].why == "exact"
+    check(workshop, {"What are algae?": "It grows in the coolant."})
+
+
+def test_ways_ties_and_differences_of_classes() -> None:
+    check("ferment", {"path from kimchi to fermented food": {"FERM_0000005", "FERM_0000002", "FERM_0000001"},
+                      "How is kimchi related to cabbage?": {"FERM_0000203"}, "How is kimchi related to milk?": None,
+                      "What is the ID of kefir?": None, "이 온톨로지 라이선스는?": {"//creativecommons.org/licenses/by/4.0/"},
+                      "What counts as an alcoholic fermented food?":
+                      "A fermented food that contains ethanol.; (obo:FERM_0000001 (fermented food) and obo:FERM_0000205 (has metabolite) "
+                      "some obo:FERM_0000062 (ethanol))"})
+    check("substation", {"Compare disconnector and recloser":
+                         "grid:Disconnector: A switch that shows a visible gap and breaks no load.; "
+                         "grid:Recloser: A breaker that closes again by itself.",
+                         "Does every transformer have at least two windings?": True,
+                         "Does every transformer have exactly one winding?": None, "Which assets are critical?": {"t1"},
+                         "Which assets are expensive?": None, "변압기의 정격 전압을 어떻게 표현해?": {"ratedVoltage"}})
