@@ -49,7 +49,7 @@ class RuleIndex:
         self._rules: dict[str, CompiledRule] = {}
         self._keys: dict[str, tuple[IndexKey, ...]] = {}  # rule id → keys it is filed under
         self._filed: dict[IndexKey, dict[str, CompiledRule]] = {}
-        self._mentions: dict[str, set[str]] = {}  # variable → rules that read or set it
+        self._mentions: dict[str, dict[Sort, set[str]]] = {}  # variable → its sort in a rule → rules that read or set it so
 
     def __len__(self) -> int:
         return len(self._rules)
@@ -65,8 +65,8 @@ class RuleIndex:
         self._rules[rule_id], self._keys[rule_id] = rule, keys
         for key in keys:
             self._filed.setdefault(key, {})[rule_id] = rule
-        for name in rule.formal.sorts:
-            self._mentions.setdefault(name, set()).add(rule_id)
+        for name, sort in rule.formal.sorts.items():
+            self._mentions.setdefault(name, {}).setdefault(sort, set()).add(rule_id)
 
     def _selectivity(self, keys: tuple[IndexKey, ...]) -> tuple[bool, int]:
         "Return how many rules are filed under keys; keys that name a value come first."
@@ -77,10 +77,9 @@ class RuleIndex:
                ) -> None:
         "Remove a rule."
         gone = self._rules.pop(rule_id, None)
-        for name in gone.formal.sorts if gone else ():
-            self._mentions[name].discard(rule_id)
-            if not self._mentions[name]:
-                del self._mentions[name]
+        for name, sort in gone.formal.sorts.items() if gone else ():
+            (mentions := self._mentions[name])[sort].discard(rule_id)
+            self._mentions[name] = {kind: ids for kind, ids in mentions.items() if ids}
         for key in self._keys.pop(rule_id, ()):
             self._filed[key].pop(rule_id, None)
             if not self._filed[key]:
@@ -105,7 +104,7 @@ class RuleIndex:
                    names: frozenset[str],  # variables
                    ) -> dict[str, FormalRule]:
         "Return the rules that read or set one of these variables, ordered by id."
-        found = set[str]().union(*(self._mentions.get(name, ()) for name in names))
+        found = set[str]().union(*(ids for name in names for ids in self._mentions.get(name, {}).values()))
         return {i: self._rules[i].formal for i in sorted(found)}
 
     def other_sort(self,
@@ -113,12 +112,8 @@ class RuleIndex:
                    facts: TypedFacts,  # the situation
                    ) -> Sort | None:
         "Return the sort in which rules read a fact that is given in another one, and so is unknown to them; None: it is known to one."
-        wanted = set[Sort]()
-        for i in self._mentions.get(name, ()):
-            if ((sort := self._rules[i].formal.sorts[name]), name) in facts:
-                return None
-            wanted.add(sort)
-        return min(wanted, default=None)
+        read_as = self._mentions.get(name, {})
+        return None if any((sort, name) in facts for sort in read_as) else min(read_as, default=None)
 
 # %% ../../nbs/50_rules/06_hot_cache.ipynb #94c2808a
 class CachedRule(NamedTuple):
