@@ -78,8 +78,11 @@ class RuleIndex:
         "Remove a rule."
         gone = self._rules.pop(rule_id, None)
         for name, sort in gone.formal.sorts.items() if gone else ():
-            (mentions := self._mentions[name])[sort].discard(rule_id)
-            self._mentions[name] = {kind: ids for kind, ids in mentions.items() if ids}
+            (read_as := self._mentions[name])[sort].discard(rule_id)
+            if not read_as[sort]:
+                del read_as[sort]
+            if not read_as:
+                del self._mentions[name]
         for key in self._keys.pop(rule_id, ()):
             self._filed[key].pop(rule_id, None)
             if not self._filed[key]:

@@ -77,14 +77,12 @@ def _refuse_fixed(changes: Mapping[str, Any], expected: int | None) -> None:
 
 
 def _refuse_change(old: MemoryRecord, changed: Mapping[str, Any]) -> None:
-    "Raise `InvalidInput` for a change of an immutable memory, of what a strategy's id is made from, or of a formal side of no rule."
+    "Raise `InvalidInput` for a change of an immutable memory, or of what a strategy's id is made from."
     if changed and old.immutable:
         raise InvalidInput(f"The memory {old.id!r} is immutable.", "Write a new one instead.")
     if old.kind == "strategy" and (odd := changed.keys() & {"text", "title", "scope"}):
         raise InvalidInput(f"The {min(odd)} of a strategy can't be changed: its id is made from it.",
                            "Write a new strategy, and archive this one.")
-    if changed.get("formal") is not None and old.kind != "rule":
-        raise InvalidInput(f"The memory {old.id!r} is a {old.kind}, and only a rule has a formal side.", "Add a rule: rlm rules add.")
 
 # %% ../../nbs/90_service/04_writer.ipynb #c7854f9c
 def _link_event(edge: Edge,             # link as it was stored, or as it was removed

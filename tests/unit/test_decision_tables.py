@@ -192,6 +192,3 @@ def test_an_edited_table_names_the_command_that_changes_a_rule(tmp_path: Path) -
     assert refused.exit_code == 1 and "rlm memory update 차" in refused.output
     changed = run("memory", "update", "차", "--formal", "when 회의 then drink = 2")
     assert changed.exit_code == 0 and "0 added, 1 unchanged" in run(*take_in, file=second).output
-    run("memory", "write", "The boat came in late.", "--id", "boat")
-    odd = run("memory", "update", "boat", "--formal", "when a then b")
-    assert odd.exit_code == 1 and "only a rule has a formal side" in odd.output
