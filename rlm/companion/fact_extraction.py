@@ -23,7 +23,7 @@ from .korean import statements_about
 from .statement import Statement, alternatives, language_data, normal_value, relation_of
 from ..core.text import split_sentences, tokens
 from ..core.text.calendar_words import KOREAN_WEEKDAY, MONTH, WEEKDAY
-from ..core.text.kinship import ADDRESSED
+from ..core.text.kinship import ADDRESSED, korean_names
 from ..core.text.normal_form import LazyPattern, text_cache
 from ..search.told_period import ANY_DAY, told_periods
 
@@ -395,12 +395,14 @@ _ASKED = (  # relations that a verb names
                             r"do i have any (?:food )?allerg\w+)[ ?]*$|"
                             r"(?:무슨|어떤|뭐에|무엇에) ?(?:알레르기|알러지)|"
                             r"(?:알레르기|알러지)(?:가|는)? ?(?:뭐|있[어나니]).{0,3}[ ?]*$", re.I)),
+    ("partner", LazyPattern(rf"(?:{'|'.join(korean_names('partner'))}|애인)(?:은|는|이|가)? ?(?:아직 |지금 )?"
+                            "있[어나니지냐][가-힣]{0,2}[ ?]*$")),
     ("occupation", LazyPattern(r"\bwhat do i do\b(?! (?:if|when|about|with|to)\b)|\bmy (?:job|occupation)\b|"
                               r"(?:내|제|나|저).{0,8}무슨 ?일", re.I)))
 
 
-_OF_SELF = LazyPattern(r"\b(?:(?:do|did|am|are) (?:i|we)|my (?:job|occupation))\b|어디|무슨|어느|사는|살던|다니[는던]|알레르기|알러지",
-                       re.I)  # what every one of these has
+_OF_SELF = LazyPattern(r"\b(?:(?:do|did|am|are) (?:i|we)|my (?:job|occupation))\b|어디|무슨|어느|사는|살던|다니[는던]|"
+                       r"알레르기|알러지|친|애인", re.I)  # what every one of these has
 
 
 _ASKED_ALONE = LazyPattern(r"^(?:(?:what|who|when|where)(?:'s|’s| is| are) |(?=\w+ [\w-]+[ ?]*$))(?:my|our) "

@@ -33,7 +33,8 @@ def stating_facts(storage: SQLStorage,                # the store
                   now: datetime,                      # the present
                   at: datetime | None = None,         # a past moment; None: the present
                   ) -> list[MemoryRecord]:            # the latest first
-    """Return the memories that state the facts about some subjects in some relations that are current, or were true at a past moment.
+    """Return the memories that state the facts about some subjects in some relations that are current, or were true at a past moment; where
+    none is, the last one that says that it is over.
     Where the user's turns among the memories found carry one name, the user is the one of that name, too."""
     names = {r.speaker for r in found.values() if r.speaker and r.role == "user"}
     if len(names) == 1:
@@ -43,6 +44,8 @@ def stating_facts(storage: SQLStorage,                # the store
     left = _left_jobs(storage, facts) if at is None else ()
     latest, when = sorted(facts, key=lambda f: f.valid_from) if at else facts, at or now
     seqs = list({f.seq: None for f in reversed(latest) if not (f.negated or f.ended) and f.seq not in left})[:most]
+    if not seqs and at is None:  # *I quit my job* answers *Where do I work?* where no other job is known
+        seqs = list({f.seq: None for f in latest if f.ended and not f.negated})[-1:]
     missing = [s for s in seqs if s not in found]
     known = {**found, **(storage.memories.records(missing) if missing else {})}
     return [r for r in (known[s] for s in seqs if s in known) if r.status in RECALLED and (r.valid_to is None or r.valid_to > when)

@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['WEIGHTS', 'DENSE', 'LANGUAGES', 'MOST_CHARACTERS', 'FEATURES', 'ACTIONS', 'Vector', 'HIDDEN', 'EPSILON', 'RATE',
-           'SAVE_FROM', 'SKIP_UP_TO', 'MIDDLE', 'CONFIDENCE', 'SUREST', 'NEWS', 'CONTINUES', 'FORGETS', 'FINAL', 'VOTE',
-           'DETAIL', 'SEED_RULES', 'ASIDE', 'PRAISE', 'BLAME', 'CONTINUED', 'EXTENDED', 'INDIFFERENT', 'SHORT',
-           'SEED_VALUES', 'SIZES', 'DROPOUT', 'CAPACITY', 'BATCH', 'STEPS', 'STEP', 'PRAISE_STEP', 'WIDEST', 'shows',
-           'forgotten_subject', 'Importance', 'unquoted', 'states_fact', 'only_acknowledges', 'only_asks',
+           'SAVE_FROM', 'SKIP_UP_TO', 'MIDDLE', 'CONFIDENCE', 'SUREST', 'KNOWN', 'NEWS', 'CONTINUES', 'FORGETS',
+           'FINAL', 'VOTE', 'DETAIL', 'SEED_RULES', 'ASIDE', 'PRAISE', 'BLAME', 'CONTINUED', 'EXTENDED', 'INDIFFERENT',
+           'SHORT', 'SEED_VALUES', 'SIZES', 'DROPOUT', 'CAPACITY', 'BATCH', 'STEPS', 'STEP', 'PRAISE_STEP', 'WIDEST',
+           'shows', 'forgotten_subject', 'Importance', 'unquoted', 'states_fact', 'only_acknowledges', 'only_asks',
            'answers_nothing', 'importance', 'Situation', 'features', 'ContextualBandit', 'PolicyRules',
            'PolicyDecision', 'tells', 'fact_aside', 'turn_model', 'MemoryPolicy', 'RewardValues', 'Reward',
            'explicit_reward', 'implicit_reward', 'EnhancedBandit', 'autonomous']
@@ -249,6 +249,7 @@ _LAST_CLAUSE = LazyPattern(r"[,;.!—]+\s|\s[-–]\s|(?<=[는은인신]데) |(?<
 CONFIDENCE = 3.0  # expected reward for each step of importance above `MIDDLE`; with 1, praise of right skips taught to skip everything
 SUREST = 0.5  # expected reward at most before anything was learned: at 1, blame could never move a decision below the other one
 _ASKS = "a question that states nothing"
+KNOWN = "a question that memory may answer"  # reason for which memories are looked up though the policy would not
 NEWS = "it changes what is stored"  # reason for which a turn is kept that the policy would skip
 CONTINUES = "it goes on about somebody who was just told of"  # reason for which a turn with a pronoun is kept after one that was
 FORGETS = "it asks to forget"  # reason for which a turn is not kept: the service looks for what it means
@@ -390,7 +391,7 @@ class MemoryPolicy:
         if self.model is not None and not plain and not (rule and rule[1] in FINAL):
             keep, look_up = self.model(turn[:MOST_CHARACTERS]) + VOTE * np.where([saves, retrieve], 1, -1)
             retrieve = bool(look_up > 0) and (where.memory_count > 0 or where.turn_position > 0)
-            asks_only = rule is not None and rule[1] == _ASKS and shows("only_asks", start, spoken)
+            asks_only = rule is not None and rule[1] == _ASKS and shows("asks", start, spoken)
             if (keep > 0) != saves and not asks_only:  # patterns and model disagree: the middle ground
                 sure = max(-SUREST, min(SUREST, float(keep)))
                 rule, prior = None, {"SAVE": sure, "SKIP": -sure}

@@ -90,13 +90,15 @@ _WHEN = LazyPattern(rf"(?<![\w:]){ENGLISH_WHEN}(?![\w:])|{KOREAN_WHEN.pattern}",
 _RESCHEDULED = LazyPattern(  # words of a moment that is another one now
     r"\b(?:moved|moving|(?:re)?scheduled|pushed|postponed|put (?:off|back)|delayed|shifted|switched|changed|brought|now)\b|"
     r"미[뤄뤘루]|변경|바[꿨꾸꿔뀌뀐뀔뀜]|연기|옮[겼겨기김]|당[겼겨김]|늦[춰췄]|조정|밀[렸려]|지연")
+_ONE_WEEK = LazyPattern(  # what comes again is at another time this once: `다음주는 수업 목요일로 옮김`
+    r"(?:이번|다음|담|요번) ?주.*(?:수업|레슨|강의|과외|학원|운동|알바|근무)")
 _CALENDAR = LazyPattern(r"(?<=[가-힣]) (?:날짜|시간|일정|일시)$")  # `수업 시간` moves with `수업`
 
 
 def _moved_event(record: MemoryRecord, fact: Fact) -> Fact | None:
     "A statement that an event has another moment now, as one of its time; None: the fact is about something else."
     me, said = normal_value(speaker_of(record)), fact.relation == MOVED
-    if fact.negated or fact.ended or not (said or _RESCHEDULED.search(record.text)):
+    if fact.negated or fact.ended or not (said or _RESCHEDULED.search(record.text)) or _ONE_WEEK.match(fact.subject):
         return None
     if not (said or fact.relation_key == "time"):
         if not _WHEN.fullmatch(fact.value_key) or not (fact.relation in SWITCHED or (fact.subject_key == me and _is_noun(fact))):

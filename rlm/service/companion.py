@@ -16,7 +16,7 @@ from ..store.records import MemoryRecord
 from ..store.facts import Rejection
 from ..companion.composer import ContextBlock, TokenCounter, estimate_tokens
 from ..companion.knowledge_graph import DEPTH, ConnectedMemory
-from ..companion.policy import CONTINUES, FORGETS, NEWS, MemoryPolicy, PolicyDecision, Reward, Situation, shows
+from ..companion.policy import CONTINUES, FINAL, FORGETS, KNOWN, NEWS, MemoryPolicy, PolicyDecision, Reward, Situation, shows
 from ..companion.sleep import SleepCycle, SleepReport, UndoReport, forgetting_curve
 from ..companion.rejection import RejectedValue
 from .conversation_reader import COUNTED, ConversationReader, ConversationReading, conversation_model
@@ -78,11 +78,20 @@ class Companion:
                where: Situation | None = None,  # place in the conversation; None: its beginning
                explore: bool = False,           # True: one middling turn in ten is decided the other way, to learn from
                ) -> PolicyDecision:
-        "Return whether a turn is worth saving and whether memories should be looked up for it, and why. Nothing is changed."
+        """Return whether a turn is worth saving and whether memories should be looked up for it, and why: a question is looked up too if
+        a search finds what may answer it. Nothing is changed."""
         if not isinstance(turn, str):
             raise InvalidInput(f"The turn is {type(turn).__name__}, not text.", "Pass a str.")
         seen = where or Situation(memory_count=self.storage.memories.count(self.namespace, COUNTED))
-        return self.policy().decide(turn, seen, explore)
+        decision = self.policy().decide(turn, seen, explore)
+        asks = decision.importance.question and not (decision.save or decision.retrieve or decision.importance.unreal)
+        known = asks and decision.reason not in FINAL and self._answers(turn)
+        return replace(decision, retrieve=True, reason=KNOWN) if known else decision
+
+    def _answers(self, question: str) -> bool:
+        "Whether a memory is likely enough to answer a question."
+        found = self.searcher.search(self.searcher.parse(question, {"kind": "block"}), 1)
+        return any(hit.relevance is not None for hit in found)
 
     def observe(self,
                 turn: str,                       # text of the turn

@@ -164,8 +164,9 @@ class MemorySearcher:
             return SearchResults(request.text, request.filters, self.search_past(request, k), source="history")
         if (found := self._search_index(request, k)) is None:
             return SearchResults(request.text, request.filters, self.full_text(request, k), source="full text")
-        found = self._known_first(request, self._reply_first(request, self._without_acknowledgements(request, found, k), k))
-        found = merge_duplicates(self._told_then_first(request, self._successor_first(request, found), k))[:k]
+        found = self._reply_first(request, self._without_acknowledgements(request, found, k), k)
+        found = self._known_first(request, self._successor_first(request, found))
+        found = merge_duplicates(self._told_then_first(request, found, k))[:k]
         hits = tuple(make_hit({"rank": n, "score": h.score, "memory": h.record, "parts": h.shares, "relevance": h.relevance,
                                "past": h.past, "duplicates": h.duplicates, "placed_by": h.placed_by}) for n, h in enumerate(found, start=1))
         kept, refused = _cut_irrelevant(hits, least, found[0].floor if found else 0.0)

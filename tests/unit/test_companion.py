@@ -561,3 +561,34 @@ def test_a_fact_that_is_asked_for_is_as_certain_by_words_alone_as_a_memory_that_
         assert first.text == "I moved to Busan." and first.placed_by == "states the fact that is asked for"
         assert first.score == sum(sum(p.values()) for p in first.parts.values()) == 0  # it shares no word with the question
         assert first.relevance is not None and 0.5 < first.relevance < store.search("moved to Busan")[0].relevance
+
+
+@pytest.mark.parametrize("turn", [
+    "식장은 강남 더채플", "신행은 발리 가기로 함", "숙소는 난바역 근처 에어비앤비", "물리치료 일주일에 두번 받으래",
+    "아 그리고 달리기 금지래",
+    "여권 만료일 27년 11월 3일",
+    "발사이즈 245 신어", "넷플 요금은 언니가 내줘"])
+def test_a_korean_note_in_a_few_words_is_kept(turn: str) -> None:
+    assert MemoryPolicy().decide(turn).save
+
+
+@pytest.mark.parametrize("turn", ["아들 담임 선생님 누구?", "내 무릎 병명 뭐였지", "다음주 기타 수업 무슨 요일?", "졸피뎀 언제 끊었지"])
+def test_a_korean_question_is_not_kept_though_the_model_of_turns_takes_it_for_a_statement(turn: str) -> None:
+    assert not MemoryPolicy().decide(turn).save and not MemoryPolicy(model=lambda _: np.array([1.0, -1.0])).decide(turn).save
+
+
+@pytest.mark.parametrize("turn", ["선물 좀 골라줘", "엄마가 좋아할 선물 추천해줘", "언니가 준 옷 찾아줘"])
+def test_a_request_about_somebody_near_states_nothing(turn: str) -> None:
+    assert not MemoryPolicy().decide(turn).save
+
+
+@pytest.mark.parametrize(("told", "question"), [
+    ("지은이는 임신 중이라 술을 못 마셔", "지은이 왜 술 못 마셔?"), ("중성화는 9월에 하려고 해", "중성화 언제 해?"),
+    ("The plumber comes on Friday.", "When does the plumber come?")])
+def test_a_question_that_a_memory_answers_is_looked_up(told: str, question: str) -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        assert not memory.companion.decide(question).retrieve  # nothing is known
+        memory.write(told, id="told")
+        seen = memory.companion.observe(question)
+        assert seen.memory is None and seen.context is not None and "told" in [id for id, _ in seen.context.used]
+        assert not memory.companion.decide("What is the capital of France?").retrieve

@@ -243,3 +243,24 @@ def test_what_a_model_notes_of_you_is_of_the_user_and_ends_as_such(belief: str, 
             old = memory.write(belief, provenance=provenance)
             memory.write(said)
             assert (memory.get(old.id).valid_to is not None) == over
+
+
+@pytest.mark.parametrize(("told", "later", "question"), [
+    ("쿠팡에서 개발자로 일하고 있어", "나 지난주에 퇴사함", "나 지금 어디 다녀?"),
+    ("민수랑 사귄지 2년 됐어", "민수랑 헤어졌어ㅠㅠ", "나 남친 있어?"),
+    ("I work at Globex as a cook.", "I quit my job last week.", "Where do I work?")])
+def test_what_is_over_answers_where_nothing_else_is_known(told: str, later: str, question: str) -> None:
+    with Memory(":memory:", embedder="none", clock=ManualClock("2026-05-01")) as memory:
+        memory.write_many([told, "나 망원동 살아", "I live in Oslo."])
+        memory.write("드디어 이사 끝! 이제 성수동 주민ㅎㅎ")
+        memory.write(later, id="later")
+        assert memory.search(question, k=1)[0].id == "later"
+
+
+def test_another_time_of_one_week_leaves_the_weekly_one() -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write("기타 수업은 수욜 7시", id="weekly")
+        memory.write("다음주는 기타 수업 목욜로 옮김")
+        assert not next(h.past for h in memory.search("기타 수업", k=2) if h.id == "weekly")
+        memory.write("기타 수업 목욜로 옮김")
+        assert next(h.past for h in memory.search("기타 수업", k=3) if h.id == "weekly")
