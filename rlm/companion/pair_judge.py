@@ -687,8 +687,8 @@ class PairJudge:
         "End or link an older memory, unless one of both has changed since."
         old, new, at = judgement.old, judgement.new, self.clock.now()
         present = self.storage.memories.records([old.seq, new.seq])
-        if any(r.seq not in present or present[r.seq].version != r.version for r in (old, new)):
-            return
+        if any((there := present.get(r.seq)) is None or (there.id, there.version) != (r.id, r.version) for r in (old, new)):
+            return  # also where a backup that was restored meanwhile has given a number to another memory
         if judgement.ends or judgement.denied:
             self._unlink(tx, Edge(old.id, new.id, LATER))
         if judgement.denied:

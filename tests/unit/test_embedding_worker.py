@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from toy import Toy
 
 from rlm import Memory
-from rlm.core.errors import EmbeddingError
+from rlm.core.errors import EmbeddingError, StoreMoved
 from rlm.core.settings import load_settings
 from rlm.search.embedding import worker
 from rlm.search.embedding.base import Kind
@@ -87,11 +87,18 @@ def test_an_error_of_what_follows_keeps_no_memory_from_its_vector(gated: tuple[M
     def fails(seqs: list[int]) -> None:
         called.append(seqs)
         raise ValueError("no judgement")
+
+    def moves(seqs: list[int]) -> None:
+        raise StoreMoved("moved to b")
     model.gate.set()
     memory.writer._judge = fails  # type: ignore[method-assign]
     stored = [memory.write(line) for line in LINES]
     assert memory.embeddings.worker.wait(20) and not missing(memory) and not memory.embeddings.worker.error
     assert sorted(s for seqs in called for s in seqs) == [r.seq for r in stored] and "no judgement" in caplog.text
+    caplog.clear()
+    memory.writer._judge = moves  # type: ignore[method-assign]
+    memory.write("It went elsewhere.")
+    assert memory.embeddings.worker.wait(20) and "moved to b" in caplog.text and "Traceback" not in caplog.text
 
 
 def test_what_changes_while_it_is_embedded_gets_the_vector_of_its_new_text(gated: tuple[Memory, Gated]) -> None:
@@ -298,17 +305,18 @@ with Memory({str(path)!r}, embedder="none").backend.db.lease("embedding") as min
 
 
 def test_what_comes_without_vectors_meanwhile_is_embedded_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    "A backup that is restored under a running server, or another process that has no model."
-    monkeypatch.setattr(worker, "LOOK_S", .05)
+    "A backup that is restored under a running server, or another process that has no model; also while something is written all the time."
+    monkeypatch.setattr(worker, "LOOK_S", .5)
     with Memory(tmp_path / "m.db", embedder=Toy(), embedding="later") as memory:
         memory.write(LINES[0])
         assert memory.embeddings.worker.wait(20)
         with Memory(tmp_path / "m.db", embedder="none") as other:
             other.write(LINES[1])
         until = time.monotonic() + 20
-        while missing(memory) and time.monotonic() < until:
-            time.sleep(.01)
-        assert not missing(memory)
+        while LINES[1] in missing(memory) and time.monotonic() < until:
+            memory.write("Another one.")
+            time.sleep(.05)
+        assert LINES[1] not in missing(memory)
 
 
 def test_a_server_embeds_later_and_shows_it_in_its_metrics(tmp_path: Path) -> None:

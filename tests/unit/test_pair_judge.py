@@ -1,6 +1,7 @@
 "What a newer memory says in words of its own takes the place of the older one; what only looks alike does not."
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from rlm.companion import pair_judge
 from rlm.companion.pair_judge import (
     ENDED,
     STANDS_OUT,
+    PairJudgement,
     PairReader,
     is_about_something_else,
     pair_reader,
@@ -277,6 +279,16 @@ def test_the_worker_judges_what_it_embeds(e5: object, tmp_path: Path, space: str
         first, second = told(memory, old, new)
         assert memory.embeddings.worker.wait(60)
         assert relations(memory, first) in ([ENDED], [LATER]) and memory.search(question)[0].id == second
+
+
+def test_a_judgement_of_a_memory_whose_number_another_one_has_now_is_left(memory: Memory) -> None:
+    "A backup that is restored under a running server gives numbers again."
+    old, new = (memory.write(text) for text in UPDATES[0][:2])
+    memory.embeddings.worker.wait(20)
+    before = memory.backend.position()
+    with memory.backend.transaction() as tx:
+        memory.writer.pairs.apply(tx, PairJudgement(replace(old, id="gone"), new, 0.9, False))
+    assert memory.backend.position() == before
 
 
 def test_without_vectors_nothing_is_judged() -> None:

@@ -30,7 +30,7 @@ COUNT_S = 10.0  # seconds between two counts of the memories without vectors, ea
 REST_S = 0.05  # without a write before work begins: a model at work beside writes makes each take twice as long
 LONGEST_REST_S = 1.0  # by which writes without a pause put off their vectors
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 300.0  # between two attempts while nothing can be embedded; doubled after each
-LOOK_S = 60.0  # seconds without work after which it looks for what others left without vectors, as a backup that was restored
+LOOK_S = 60.0  # seconds between two looks for what others left without vectors, as a backup that was restored
 
 
 def embed_each(embed: Callable[[list[int]], int],  # embeds memories, given by number, and returns how many
@@ -274,14 +274,18 @@ class EmbeddingWorker:
 
     def _run(self) -> None:
         "Work until the store is closed, or until it is known that there is no model."
-        pause, rested = FIRST_PAUSE_S, False
+        pause, rested, looked = FIRST_PAUSE_S, False, time.monotonic()
         while True:
             with self._changed:
                 self._busy = False
                 self._changed.notify_all()
                 rested = rested and bool(self._new)
-                if not self._changed.wait_for(lambda: self._closed or self._new or self._scan or self._ready, LOOK_S):
+                self._changed.wait_for(lambda: self._closed or self._new or self._scan or self._ready,
+                                       max(looked + LOOK_S - time.monotonic(), 0))
+                if not self._scan and looked + LOOK_S <= time.monotonic():  # also where something is written all the time
                     self._scan, self._after = True, 0
+                if self._scan:
+                    looked = time.monotonic()
                 begun = rested or not self._new
                 if not rested and (self._new or not self._scan):
                     self._rest()
@@ -362,6 +366,8 @@ class EmbeddingWorker:
         for then in dict.fromkeys(waiting.values()):
             try:
                 then([seq for seq, its in waiting.items() if its == then])
+            except RlmError as e:  # a store that is busy, or a namespace that was moved meanwhile; a night does what is left
+                logging.getLogger("rlm").warning("What follows the embedding of memories was not done: %s", e)
             except Exception:
                 logging.getLogger("rlm").exception("What follows the embedding of memories has failed.")
 
