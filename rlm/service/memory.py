@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, ca
 
 from ..core.at_exit import close_at_exit
 from ..core.clock import Clock
-from ..core.errors import InvalidInput, NotFound, StoreError
+from ..core.errors import InvalidInput, NotFound, StoreError, suggest_existing
 from ..core.settings import Settings, cache_folder
 from ..core.text import valid_label
 from ..store.embedding_model import Vectors
@@ -174,7 +174,7 @@ class MemoryAdmin:
         "A namespace of the store, where a cluster has it."
         with closing(self.ctx.for_namespace(valid_label(name, "namespace"))) as found:
             if found.namespace not in (names := [n.name for n in found.storage.for_namespace(None).namespaces()]):
-                raise NotFound(f"There is nothing in namespace {found.namespace!r}.", f"The store has: {', '.join(names) or 'none'}.")
+                raise NotFound(f"There is nothing in namespace {found.namespace!r}.", suggest_existing(found.namespace, names))
             yield found
 
     def _erase(self, name: str, erase: Callable[[SQLStorage, str, datetime], int]) -> ErasureReport:

@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from ..core.errors import NotFound
+from ..core.errors import NotFound, suggest_existing
 from ..store.storage import SQLStorage
 from ..store.transfer.export import store_id, table_rows
 
@@ -158,7 +158,7 @@ def rdf_blocks(storage: SQLStorage,                 # a live store
     with db.snapshot():
         store, spaces = store_id(db), [n.name for n in storage.namespaces() if n.memories or n.runs]
         if namespace is not None and namespace not in spaces:
-            raise NotFound(f"There is no namespace {namespace!r} in this store.", f"It has: {', '.join(spaces) or 'none'}.")
+            raise NotFound(f"There is no namespace {namespace!r} in this store.", suggest_existing(namespace, spaces))
         yield "".join(f"@prefix {p}: <{n}> .\n" for p, n in PREFIXES.items())
         for name in spaces if namespace is None else [namespace]:
             yield block(iri(store, "namespace", name), [("a", "rlm:Namespace"), ("rdfs:label", text(name))])

@@ -231,7 +231,9 @@ class RecallLog:
                 raise
 
     def close(self) -> None:
-        "Store the waiting recalls, and record no more."
+        "Store the waiting recalls, and record no more. Once is enough: what could not be stored then is gone."
+        if self._closed:
+            return
         with self._lock:
             timer, self._timer = self._timer, None
         if timer is not None:

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from rlm import Memory
 from rlm.core.clock import ManualClock
-from rlm.core.errors import InvalidInput, NotFound
+from rlm.core.errors import InvalidInput, NotFound, StoreFull
 from rlm.service.cli import main
 from rlm.service.memory_audit import audited_moment
 from rlm.store import recall_log
@@ -105,6 +105,16 @@ def test_an_erasure_leaves_the_record_of_what_else_was_served_and_no_word_of_the
             assert [(r.query, [s.memory_id for s in r.served]) for r in kept] == [("(erased)", ["work"])]
     memory.close()
     assert not any(b"Gwanghwamun" in p.read_bytes() for p in path.parent.rglob("*") if p.is_file())
+
+
+def test_what_cannot_be_stored_at_the_end_is_said_once(memory: Memory, monkeypatch: pytest.MonkeyPatch,
+                                                       caplog: pytest.LogCaptureFixture) -> None:
+    def full(patience: float | None = None) -> int:
+        raise StoreFull("There is no room left.")
+    monkeypatch.setattr(memory.ctx.recalls, "flush", full)
+    memory.ctx.recalls.close()
+    memory.ctx.recalls.close()
+    assert caplog.text.count("could not be stored") == 1
 
 
 def test_an_erased_namespace_leaves_no_recall(memory: Memory) -> None:

@@ -10,6 +10,7 @@ from rlm import Memory
 from rlm.core.clock import ManualClock
 from rlm.service.cli import main
 from rlm.service.cli.rules import read_fact
+from rlm.service.http.tokens import Token
 
 pytestmark = pytest.mark.usefixtures("bare")
 Run = Callable[..., str]
@@ -84,6 +85,17 @@ def test_who_can_still_open_an_erased_namespace_is_told(run: Run, tmp_path: Path
     made = json.loads(run("tokens", "add", "-n", "alice", "-n", "shared", "--json"))
     assert f"rlm tokens revoke {made['id']}" in run("namespaces", "erase", "alice", "--yes")
     assert "oken" not in run("namespaces", "erase", "bob", "--yes")
+    every = [word for n in range(300) for word in ("-n", f"agent-{n}")]
+    wide = json.loads(run("tokens", "add", *every, "--json"))["id"]
+    said = run("tokens", "rotate", wide, "--grace", "30m")
+    assert "and 290 more to write" in said and len(run("tokens", "list").splitlines()[-1]) < 400
+    for n in range(12):
+        run("memory", "write", "Tea is ready.", "-n", f"agent-{n}")
+    with monkeypatch.context() as later:
+        later.setattr(Token, "valid_at", lambda token, moment: token.id != wide)
+        assert f"Token {wide}" not in run("namespaces", "erase", "agent-7", "--yes")
+    said = run("namespaces", "erase", "agent-77", "--yes", code=1)
+    assert "Did you mean 'agent-" in said and "and 1 more." in said
 
 
 @pytest.mark.seed("004 cli")

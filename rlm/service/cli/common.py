@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rlm.core.errors import InvalidInput, MissingExtra, NotFound, RlmError, StoreError, guess, nearest, our_names
+from rlm.core.errors import InvalidInput, MissingExtra, NotFound, RlmError, StoreError, guess, nearest, our_names, suggest_existing
 
 if TYPE_CHECKING:
     from rlm.core.settings import Settings
@@ -267,7 +267,7 @@ def _refuse_unknown_namespace(memory: "Memory", namespace: str) -> None:
     from rlm.core.text import valid_label
     name = valid_label(namespace, "namespace")
     if name not in (names := [n.name for n in memory.backend.for_namespace(None).namespaces()]):
-        raise NotFound(f"There is no namespace {name!r} in this store.", f"It has: {', '.join(names) or 'none'}.")
+        raise NotFound(f"There is no namespace {name!r} in this store.", suggest_existing(name, names))
 
 
 def refuse_missing_store(db: "str | Path",  # path or address of a store

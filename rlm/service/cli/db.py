@@ -191,7 +191,7 @@ def erase(memory: Memory, name: str, yes: bool, as_json: bool) -> None:
         click.confirm(f"Erase the namespace {label} for good?", abort=True, err=True)
     _report_erased(memory.admin.erase_namespace(label), as_json)
     for token in TokenFile(memory.settings.token_file).tokens():
-        if label in token.namespaces:
+        if label in token.namespaces and token.valid_at(memory.ctx.clock.now()):
             click.echo(f"Token {token.id} still opens {label!r}, and a write with it makes that anew: rlm tokens revoke {token.id}",
                        err=True)
 

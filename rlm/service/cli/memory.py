@@ -10,7 +10,7 @@ from typing import IO, Any
 import click
 
 from rlm.core.clock import in_zone
-from rlm.core.errors import InvalidInput, NotFound
+from rlm.core.errors import InvalidInput, NotFound, suggest_existing
 from rlm.core.text import clip
 from rlm.service.capture import same_again
 from rlm.service.proposals import memories_about
@@ -207,7 +207,7 @@ def _tell_if_empty(memory: Memory) -> None:
     if not memory.stats()["memories"]:
         others = [n for n in memory.namespaces() if n != memory.ctx.namespace]
         click.echo(f"There are no memories in namespace {memory.ctx.namespace!r}."
-                   + (f" The store has: {', '.join(others[:10])}{' …' if len(others) > 10 else ''}." if others else ""), err=True)
+                   + (f" {suggest_existing(memory.ctx.namespace, others)}" if others else ""), err=True)
 
 
 @memory_group.command(epilog=example('rlm memory search "peanut allergy" -k 3',

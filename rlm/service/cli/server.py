@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from rlm.core.clock import to_iso
-from rlm.core.errors import MissingExtra
+from rlm.core.errors import MissingExtra, name_list
 from rlm.core.files import hidden_password, read_path
 from rlm.core.settings import load_settings
 from rlm.service.cli.common import Group, example, json_option, options, print_json, print_rows, store_options
@@ -59,9 +59,9 @@ def _show_token(secret: str, made: Token, as_json: bool, **more: object) -> None
     if as_json:
         return print_json({"token": secret, **_token_dict(made), **more})
     click.echo(secret)
-    where = " and ".join(repr(n) for n in made.namespaces)
+    where = f"{'namespaces' if made.others else 'namespace'} {name_list(repr(n) for n in made.namespaces)}"
     until = f" until {minute(made.expires)} UTC" if made.expires else ""
-    click.echo(f"Token {made.id} opens namespace {where} to {' and '.join(made.rights)}{until}. It is not shown again.", err=True)
+    click.echo(f"Token {made.id} opens {where} to {' and '.join(made.rights)}{until}. It is not shown again.", err=True)
 
 
 @tokens_group.command("add", epilog=example("rlm tokens add", "rlm tokens add -n agent-7 --right read --json",
@@ -90,7 +90,7 @@ def list_(token_file: Path | None, config: Path | None, as_json: bool) -> None:
     "List all tokens: names, namespaces, rights, labels, and when they were made, last used, and end."
     tokens = TokenFile(load_settings(config, token_file=token_file).token_file)
     known, used = tokens.tokens(), TokenUses(tokens.path).read()
-    rows = [(t.id, ", ".join(t.namespaces), ", ".join(t.rights), t.label, minute(t.created), minute(used.get(t.id)),
+    rows = [(t.id, name_list(t.namespaces), ", ".join(t.rights), t.label, minute(t.created), minute(used.get(t.id)),
              minute(t.expires) if t.valid_at(tokens.clock.now()) else "expired") for t in known]
     print_rows(as_json, [_token_dict(t, used.get(t.id)) for t in known], rows,
                ["id", "namespace", "rights", "label", "made", "last used", "ends"], "There are no tokens. Make one with: rlm tokens add")
