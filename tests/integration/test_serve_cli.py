@@ -3,6 +3,7 @@ import http.server
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -59,6 +60,9 @@ def test_two_processes_serve_one_file(tmp_path: Path) -> None:
             assert httpx.post(f"{url}v1/memories", json=ticket, timeout=60).status_code == 201
             found = httpx.post(f"{url}v1/memories:search", json={"query": f"ticket number {n}", "k": 1}, timeout=60).json()
             assert found["hits"][0]["memory"]["id"] == f"t{n}", "what one process stored, the other finds"
+        told = re.findall(r'^rlm_http_requests_total\{method="POST",process="[01]",route="/v1/memories",status="201"\} (\d+)',
+                          httpx.get(f"{url}metrics", timeout=60).text, re.M)
+        assert sum(map(int, told)) == 12, "whichever process is asked, the requests of both are told"
         process.terminate()
         assert process.wait(60) == 0
     with Memory(tmp_path / ".rlm" / "memory.db") as memory:

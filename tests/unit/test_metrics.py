@@ -5,9 +5,10 @@ import pytest
 
 from rlm import Memory
 from rlm.recall.anchors import BEAM
+from rlm.service.http import telemetry
 from rlm.service.http.pages import content_security_policy, read_page
 from rlm.service.http.pool import anchor_counters
-from rlm.service.http.telemetry import AnchorCounters, Metrics
+from rlm.service.http.telemetry import AnchorCounters, Metrics, MetricsExchange
 
 EIGHT = {"anchors_switches_per_min", "local_hit_rate", "fallback_rate", "avg_hops", "beam_width", "anchor_moves_total", "edge_count",
          "edge_growth_rate"}
@@ -48,3 +49,17 @@ def test_the_explorer_brings_all_it_needs_and_runs_nothing_else() -> None:
     found = content_security_policy(page)
     assert found.count("'sha256-") == page.count("<script>") + page.count("<style>") and "unsafe" not in found
     assert not re.search(r"https?://(?!www\.w3\.org/)|innerHTML|insertAdjacentHTML|document\.write|\beval\(|\son\w+=|style=", page)
+
+
+def test_each_process_of_a_server_tells_the_figures_of_all_and_waits_for_none_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(telemetry, "ANSWER_S", 0.2)
+    exchange, processes = MetricsExchange(3), [Metrics(lambda: AnchorCounters(edges=7)) for _ in range(2)]
+    for number, metrics in enumerate(processes):  # the third has not begun
+        metrics.join(number, exchange)
+        for _ in range(number + 1):
+            metrics.count_search("index", 0.002)
+    pages = [figures(metrics) for metrics in processes]
+    for found in pages:
+        assert [found[f'rlm_search_seconds_count{{layer="index",process="{n}"}}'] for n in (0, 1)] == [1, 2]
+        assert found["rlm_edge_count"] == 7, "what is of the store is told once, without a process"
+    assert {n for n in pages[0] if "_created" not in n} == {n for n in pages[1] if "_created" not in n}

@@ -47,7 +47,7 @@ from .pool import CONNECTIONS, FEWEST, connection_limit, file_limit
 from .middleware import PATIENCE_S, App, Receive, RequestContext, Scope, Send, is_loopback
 from .routing import Service
 from .tokens import TokenFile
-from .telemetry import TracingMiddleware
+from .telemetry import MetricsExchange, TracingMiddleware
 from ...store.storage import open_storage
 
 
@@ -279,10 +279,13 @@ class AnnouncedServer(UvicornServer):
 GARBAGE = 10_000  # new objects until young ones are collected; with Python's 700, each request waits for collections
 
 
-def _application_of(settings: Settings, config: Path | None = None) -> TracingMiddleware:
-    "The whole application, with its store open. Raises `SettingsError`, and what the store raises."
+def _application_of(settings: Settings, config: Path | None, number: int = 0,
+                    exchange: MetricsExchange | None = None) -> TracingMiddleware:
+    "The whole application, with its store open; `exchange`: of one process of several. Raises `SettingsError`, and what the store raises."
     keeper = load_token_store(settings)
     service = Service(settings, config=config)
+    if exchange is not None:
+        service.metrics.join(number, exchange)
     prepare()  # compiled loops, the index and the model are there before anyone waits for them
     service.pool.store().search("Is it ready? 어디까지 준비됐어?", 1)
     gc.collect()
@@ -306,7 +309,8 @@ def serve(settings: Settings,          # where, what, for whom
         return
     open_storage(settings, False).close()  # what is wrong with the store is said once
     with listening(settings.serve_host, settings.serve_port) as here:
-        _run_processes(workers, lambda number: _answer(_application_of(settings, config), settings, here, number))
+        exchange = MetricsExchange(workers)
+        _run_processes(workers, lambda number: _answer(_application_of(settings, config, number, exchange), settings, here, number))
 
 
 def _run_processes(count: int, work: Callable[[int], None]) -> None:

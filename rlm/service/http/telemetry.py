@@ -19,17 +19,20 @@ import json
 import logging
 import os
 import re
+import socket
 import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from rlm.core.clock import Clock, DeadlineExceeded, SystemClock, call_within, to_iso
@@ -212,6 +215,64 @@ class StoreCollector(Collector):
             yield GaugeMetricFamily("rlm_embedding_failing", "1 while the model can't embed", value=float(bool(worker.error)))
 
 
+class MetricsExchange:
+    """Lets the processes of a server ask each other for their figures: whichever a scrape reaches tells those of all. It is made before
+    they are forked. A question is one end of a pair of sockets, into which the answer is written."""
+
+    def __init__(self,
+                 count: int,  # processes, numbered from 0
+                 ) -> None:
+        self.pairs = [socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(count)]  # where one is asked, and by whom
+        for _, asking in self.pairs:
+            asking.setblocking(False)  # what a process does not take at once is not waited for
+
+    def answer(self,
+               number: int,                   # this process
+               figures: Callable[[], bytes],  # called at each question
+               ) -> None:
+        "Answer the questions of the others from now on, in a thread."
+        threading.Thread(target=self._answer, args=(self.pairs[number][0], figures), name="rlm-figures", daemon=True).start()
+
+    def _answer(self, asked: socket.socket, figures: Callable[[], bytes]) -> None:
+        while True:
+            _, (end,), *_ = socket.recv_fds(asked, 1, 1)
+            with socket.socket(fileno=end) as there, suppress(OSError):  # who asked may have gone
+                there.settimeout(ANSWER_S)
+                there.sendall(figures())
+
+    def ask(self,
+            number: int,  # another process
+            ) -> bytes:   # its answer; empty: it did not answer within `ANSWER_S`
+        "Return the figures of another process."
+        ours, theirs = socket.socketpair()
+        with ours, suppress(OSError):  # it hangs, or has ended and is being started again
+            ours.settimeout(ANSWER_S)
+            with theirs:
+                socket.send_fds(self.pairs[number][1], [b"?"], [theirs.fileno()])
+            return b"".join(iter(partial(ours.recv, 65536), b""))
+        return b""
+
+
+ANSWER_S = 1.0  # seconds that a process waits for the figures of another one
+_OF_THE_STORE = ("_ready", "_embedding_waiting", "_edge_count")  # ends of names of figures that are the same in each process
+
+
+class _Merged(Collector):
+    "Figures of several processes, each as `Metrics` tells them to another process."
+
+    def __init__(self, pages: Iterable[bytes]) -> None:
+        self.pages = [json.loads(page) for page in pages if page]
+
+    def collect(self) -> Iterator[Metric]:
+        "Yield each figure once, with the values of all processes."
+        found = dict[str, Metric]()
+        for name, about, kind, samples in chain.from_iterable(self.pages):
+            if name not in found or not name.endswith(_OF_THE_STORE):
+                for sample in samples:
+                    found.setdefault(name, Metric(name, about, kind)).add_sample(*sample)
+        yield from found.values()
+
+
 class Metrics:
     "Everything that a server counts, in a registry of its own."
 
@@ -229,6 +290,22 @@ class Metrics:
                                 registry=self.registry, buckets=LATENCY_BUCKETS_S)
         self.ready = Gauge("rlm_ready", "1 while the store answers and takes writes, as /health tells", registry=self.registry)
         self.registry.register(StoreCollector(count, dict.fromkeys(("rlm", prefix)), now, worker))
+        self._number, self._exchange = 0, MetricsExchange(0)
+
+    def join(self,
+             number: int,                # this process
+             exchange: MetricsExchange,  # way to the other processes of the server
+             ) -> None:
+        "Tell the figures of all processes from now on, each with its number as the label `process`."
+        self._number, self._exchange = number, exchange
+        exchange.answer(number, self._told)
+
+    def _told(self) -> bytes:
+        "The figures of this process, for another one."
+        def values(found: Metric) -> list[tuple[str, dict[str, str], float]]:
+            label = {} if found.name.endswith(_OF_THE_STORE) else {"process": str(self._number)}
+            return [(s.name, s.labels | label, s.value) for s in found.samples]
+        return json.dumps([(m.name, m.documentation, m.type, values(m)) for m in self.registry.collect()]).encode()
 
     def count_request(self, context: RequestContext) -> None:
         "Count a request, by method, route and status."
@@ -245,7 +322,10 @@ class Metrics:
 
     def page(self) -> bytes:
         "Return all figures, as Prometheus reads them."
-        return generate_latest(self.registry)
+        if not self._exchange.pairs:
+            return generate_latest(self.registry)
+        others = (self._exchange.ask(n) for n in range(len(self._exchange.pairs)) if n != self._number)
+        return generate_latest(_Merged([self._told(), *others]))
 
 
 log = logging.getLogger("rlm.serve")
