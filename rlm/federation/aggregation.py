@@ -26,7 +26,7 @@ def _checked(vectors: Array, f: int) -> Array:
     if len(found) and (found.ndim != 2 or not np.isfinite(found).all()):
         raise InvalidInput("Updates must be vectors of one length, and finite.", "Leave out those that are not.")
     if f < 0 or len(found) < 2 * f + 3:
-        raise InvalidInput(f"{len(found)} updates can't outvote {f} attackers: it takes 2f + 3 = {2 * f + 3}.",
+        raise InvalidInput(f"There are {len(found)} updates to aggregate: with {f} that may lie, it takes 2f + 3 = {2 * f + 3}.",
                            "Wait for more peers, or allow for fewer attackers.")
     return found
 

@@ -133,11 +133,13 @@ def rule_hash(rules: Sequence[dict[str, Any]] | None = None,  # a table; None: t
 
 def check_rules(claimed: str,              # hash in an update
                 held: Iterable[str] = (),  # further hashes that a person here has allowed
+                sender: str = "the peer",  # name of whose update it is, for the message
                 ) -> None:
     "Raise `InvalidInput` for a hash that is neither that of the rules here nor one that was allowed."
     if not any(hmac.compare_digest(claimed.encode(), h.encode()) for h in (rule_hash(), *held)):
-        raise InvalidInput(f"The peer's safety rules ({claimed[:12]}…) differ from those here ({rule_hash()[:12]}…): it is refused.",
-                           "Bring both to the same version of the package, or allow its hash after looking at its rules.")
+        raise InvalidInput(f"The safety rules of {sender}, {claimed}, differ from those here: it is refused.",
+                           "Bring both to the same version of the package, or look at its rules, then allow their hash: "
+                           "rlm federation join CARD --allow-rules HASH")
 
 # %% ../../nbs/87_federation/07_gossip.ipynb #d7acaaf0
 MOST_MESSAGE = 1_000_000  # bytes of a request or a reply
@@ -235,7 +237,8 @@ class RoundReport:
     note: str = ""  # why nothing was published or adopted
 
     def __str__(self) -> str:
-        parts = [f"{len(self.asked)} peers answered" + (f", {len(self.offline)} did not" if self.offline else "")]
+        parts = [f"{len(self.asked)} {'peer' if len(self.asked) == 1 else 'peers'} answered"
+                 + (f", not {', '.join(f'{k[:12]}…' for k in self.offline)}" if self.offline else "")]
         parts += [str(self.published)] if self.published else []
         parts += [f"outliers: {', '.join(k[:12] for k in self.outliers)}"] if self.outliers else []
         if self.errors:
@@ -407,7 +410,7 @@ class GossipNode:
                 return False
             if update.sequence <= peer.sequence:
                 raise InvalidInput(f"{name} is not newer than {peer.sequence}: it is a replay.", "Send a newer one.")
-            check_rules(update.rules, self.allowed_rules)
+            check_rules(update.rules, self.allowed_rules, f"{update.sender[:12]}…")
             if update.shape != self.config.shape:
                 raise InvalidInput(f"{name} has the shape {update.shape}, and this peer shares the shape {self.config.shape}.",
                                    "All peers of a federation choose one, when they make or join it.")

@@ -25,7 +25,7 @@ from ..core.errors import AlreadyExists, InvalidInput, NotFound, RlmError, Store
 from ..core.files import read_path, replace_file, server_url
 from ..core.ids import canonical_json
 from ..federation.gossip import MOST_MESSAGE, GossipConfig, GossipNode, PeerCard, PeerKey, Send, read_card, read_config
-from ..federation.gossip import read_message
+from ..federation.gossip import read_message, rule_hash
 from ..federation.update import epsilon
 from .companion import Companion
 from .http.middleware import RateLimiter
@@ -307,10 +307,11 @@ def running_node(folder: FederationFolder, companion: Companion) -> GossipNode:
 def status_of(folder: FederationFolder, companion: Companion) -> dict[str, Any]:
     "Return the status of a peer and of its peers, for people and for JSON."
     node = running_node(folder, companion)
-    peers = [{"key": k, "url": p.url, "updates": len(p.values), "sequence": p.sequence, "reputation": node.reputation.of(k)}
+    peers = [{"key": k, "url": p.url, "updates": len(p.values), "sequence": p.sequence, "unanswered": p.failures,
+              "reputation": node.reputation.of(k)}
              for k, p in sorted(node.peers.items())]
     return {"federation": node.federation, "key": node.key.public, "url": folder.card().url, "shape": node.config.shape,
-            "feedback": len(companion.policies.feedback()), "rounds_sent": len(node.budget.spent),
+            "safety_rules": rule_hash(), "feedback": len(companion.policies.feedback()), "rounds_sent": len(node.budget.spent),
             "epsilon_spent": round(epsilon(node.budget.spent, node.budget.delta), 4),
             "epsilon_budget": node.budget.budget, "delta": node.budget.delta,
             "shared_model_in_use": companion.policies.shared() is not None,

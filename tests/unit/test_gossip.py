@@ -270,6 +270,7 @@ def test_a_peer_that_does_not_answer_is_retried_and_then_left_alone_for_a_while(
     here = GossipNode(KEYS[0], "family", Answers(0), dict(list(URLS.items())[:2]), replace(SILENT, interval_s=1000.0, retries=2), seed=0)
     report = here.step(send)
     assert len(tries) == 3 and report.offline == (KEYS[1].public,)
+    assert str(report).startswith(f"0 peers answered, not {KEYS[1].public[:12]}…"), "it is named"
     here.step(send)
     assert len(tries) == 3, "it waits"
 

@@ -90,8 +90,8 @@ def status(memory: Memory, as_json: bool) -> None:
     peers = found.pop("peers")
     print_table([[k.replace("_", " "), v] for k, v in found.items()], ["", ""])
     click.echo()
-    print_table([[p["key"][:12] + "…", p["url"], p["updates"], f"{p['reputation']:.2f}"] for p in peers],
-                ["peer", "address", "updates", "reputation"])
+    print_table([[p["key"][:12] + "…", p["url"], p["updates"], p["unanswered"], f"{p['reputation']:.2f}"] for p in peers],
+                ["peer", "address", "updates", "unanswered", "reputation"])
 
 
 @federation_group.command(epilog=example("rlm federation leave", "rlm federation leave --json"))
@@ -119,6 +119,8 @@ def run(memory: Memory, steps: int | None, port: int | None, as_json: bool) -> N
         node.config = replace(node.config, port=port)
     server, send, done = GossipServer(node), http_send(node.config.timeout_s), 0
     server.start()
+    click.echo(f"Listening on {node.config.host}:{server.port}, with {len(node.peers)} peers; "
+               f"an exchange every {node.config.interval_s:g} s.", err=True)
     try:
         while True:
             node.set_peers(folder.peers())
