@@ -257,7 +257,7 @@ ANSWER_S = 1.0  # seconds that a process waits for the figures of another one
 _OF_THE_STORE = ("_ready", "_embedding_waiting", "_edge_count")  # ends of names of figures that are the same in each process
 
 
-class _Merged(Collector):
+class _ProcessFigures(Collector):
     "Figures of several processes, each as `Metrics` tells them to another process."
 
     def __init__(self, pages: Iterable[bytes]) -> None:
@@ -325,7 +325,7 @@ class Metrics:
         if not self._exchange.pairs:
             return generate_latest(self.registry)
         others = (self._exchange.ask(n) for n in range(len(self._exchange.pairs)) if n != self._number)
-        return generate_latest(_Merged([self._told(), *others]))
+        return generate_latest(_ProcessFigures([self._told(), *others]))
 
 
 log = logging.getLogger("rlm.serve")
