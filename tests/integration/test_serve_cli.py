@@ -2,6 +2,7 @@
 import http.server
 import io
 import json
+import logging
 import os
 import re
 import signal
@@ -167,6 +168,17 @@ def test_spans_tell_routes_and_numbers_and_no_text(path: Path, monkeypatch: pyte
     assert inner["attributes"] == {"slot": "", "rlm.hits": 1, "rlm.layer": "index"}
     assert made["GET /v1/memories/{id}"]["attributes"]["http.response.status_code"] == 404  # type: ignore[index]
     assert "private" not in heard.getvalue() and "secret" not in heard.getvalue()
+
+def test_serving_closes_no_log_of_the_process(path: Path, tmp_path: Path) -> None:
+    kept = logging.FileHandler(tmp_path / "app.log")
+    logging.getLogger("app").addHandler(kept)
+    try:
+        with serving(path) as running, running.client() as client:
+            assert client.get("/health").status_code == 200
+        assert kept.stream is not None and not kept.stream.closed
+    finally:
+        logging.getLogger("app").removeHandler(kept)
+        kept.close()
 
 
 def test_spans_go_to_the_collector_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -239,7 +239,8 @@ def http_config(app: App,                        # application to serve
                 ) -> uvicorn.Config:
     "Return how it is served."
     protocol: Any = partial(_HttpConnection, limit=connection_limit(file_limit()) if connections is None else connections)
-    return uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, proxy_headers=False, ws="none", lifespan="on",
+    return uvicorn.Config(app, log_config=None,  # its own would close every handler of the process that logs
+                          log_level="warning", access_log=False, server_header=False, proxy_headers=False, ws="none", lifespan="on",
                           loop="asyncio", http=protocol, timeout_keep_alive=math.ceil(patience_s), timeout_graceful_shutdown=10)
 
 
