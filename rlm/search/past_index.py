@@ -155,8 +155,8 @@ class PastIndex:
             lexical, metadata = self._part(0 if is_present else 1)
             number = (record.seq or 0) if is_present else self.storage.memories.version_number(self.namespace, record.id, record.version)
             docs = metadata.docs([number]).tolist()
-            worth = TermScores(plans[0 if is_present else 1], lexical.docs.spans(docs), own_only=True)[0] if docs else {}
-            return rank, explain_score(record, {"words": sum(own for own, _ in worth.values())}, worth), frequencies
+            plan = plans[0 if is_present else 1]
+            return rank, _explain_own(record, plan, lexical.docs.span(docs[0])) if docs else {}, frequencies
 
     def _part(self, which: int) -> tuple[LexicalIndex, MetadataTable]:
         "Return index and metadata of the present (0) or of versions (1)."
@@ -212,3 +212,17 @@ class PastIndex:
 
     def __repr__(self) -> str:
         return f"<past of {self.namespace!r}: {self.lexical.documents:,} versions>"
+
+
+def _explain_own(record: MemoryRecord,  # a version
+                 plan: QueryPlan,       # plan of the query in the index that holds it
+                 passages: slice,       # its passages there
+                 ) -> dict[str, dict[str, float]]:
+    "Return what each term adds to the score of a version, by column."
+    scores = np.zeros(passages.stop - passages.start, np.float32)
+    for weight, _, lists in plan.postings:
+        for rows, impacts, shares in lists:
+            inside = np.flatnonzero((rows >= passages.start) & (rows < passages.stop))
+            scores[rows[inside] - passages.start] += np.float32(weight) * impacts[inside] * (1 - shares[inside] * np.float32(1 / 255))
+    best = float(scores.max(initial=0))
+    return explain_score(record, {"words": best}, TermScores(plan, [passages], own_only=True)[0]) if best > 0 else {}

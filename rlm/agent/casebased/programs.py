@@ -171,18 +171,23 @@ def _of_two(m: re.Match[str], marks: Marks, question: str) -> str:
     return code + f"    FINAL({a!r} if one[0] {sign} other[0] else {b!r})\n"
 
 
+_LEADS_TO = """known, name = items, {name!r}
+handle = sparql("SELECT DISTINCT ?x ?p {{ ?x ?p ?v . ?v <http://www.w3.org/2004/02/skos/core#broader>* " + name +
+                " FILTER(?p != <http://www.w3.org/1999/02/22-rdf-syntax-ns#type>) }}")
+{pages}said = [r for r in items if r["x"] in known]
+if len({{r["p"] for r in said}}) == 1:
+    FINAL(sorted({{r["x"] for r in said}}))
+"""
+
+
 def _valued(m: re.Match[str], marks: Marks, question: str) -> str:
     "Code for the individuals of a kind that one property leads to a value: a concept, with those narrower, or an individual."
     term = next((t for t in marks[m["value"]].terms if t.kind in ("concept", "individual")), None)
     if term is None:
         return ""
     name = f"<{term.iri}>" if term.iri.startswith("http") else term.iri
-    query = (f"SELECT DISTINCT ?x ?p {{ ?x ?p ?v . ?v <http://www.w3.org/2004/02/skos/core#broader>* {name} "
-             "FILTER(?p != <http://www.w3.org/1999/02/22-rdf-syntax-ns#type>) }")
     start = pages(f"find_terms(kind='individual', instance_of={iri_of(marks, m['kind'])!r}", _NAMES)
-    return start + (f"known, handle = items, sparql({query!r})\n" + pages("handle.page(limit=200")
-                    + "said = [r for r in items if r[\"x\"] in known]\nif len({r[\"p\"] for r in said}) == 1:\n"
-                    "    FINAL(sorted({r[\"x\"] for r in said}))\n")
+    return start + _LEADS_TO.format(name=name, pages=pages("handle.page(limit=200"))
 
 
 _ADJECTIVE = """classes = [i for i in search_entity({name!r}, limit=4)["items"] if i["kind"] == "class"]
