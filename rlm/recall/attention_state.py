@@ -180,7 +180,7 @@ class _AttentionRepository:
              checkpoints: CheckpointManager,  # their checkpoints
              event: int,                      # last event that they know
              model: str | None,               # name of the model of their vectors
-             ) -> dict[Subject, int]:         # what `uses` is once the transaction is committed
+             ) -> dict[Subject, int]:         # value of `uses` once the transaction is committed
         "Store slots and checkpoints beside what other processes have stored; inside a transaction."
         theirs, before = CheckpointManager(checkpoints.per_slot), {_subject_of(slot): slot for slot in slots}
         stored, _ = read_slots(self.store, self.namespace, model)

@@ -127,10 +127,11 @@ class VectorTable:
                       ) -> int:
         "Remove the vectors of all other models, and those of another size, in transactions of their own; return how many."
         removed, last = 0, self.db.query("SELECT coalesce(max(seq), 0) FROM vectors")[0][0]
-        for start in range(0, last, 1000):
+        batch = 1000  # memories in one transaction
+        for start in range(0, last, batch):
             with self.db.transaction():
                 self.db.query("DELETE FROM vectors WHERE seq > ? AND seq <= ? AND (model <> ? OR dim <> ?)",
-                              (start, start + 1000, info.model, info.dim))
+                              (start, start + batch, info.model, info.dim))
                 removed += int(self.db.query("SELECT changes()")[0][0])
         return removed
 

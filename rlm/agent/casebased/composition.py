@@ -9,11 +9,10 @@ __all__ = ['TWO', 'idle', 'compose']
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from importlib.resources import files
 from textwrap import indent
 
-from .programs import PROGRAMS, SIGNS, Marks, iri_of, pages
+from .programs import NAMES, PROGRAMS, SIGNS, Marks, filled, iri_of, pages
 from .slot_filling import EMPTY, QuestionEntities, letters
 from ..memory.linking import Link, bare
 from ..memory.questions import FILLERS, SPELT, classify_answer_type, match_intents, normalize_question, words_called
@@ -218,11 +217,6 @@ def _read_questions() -> "tuple[tuple[str, re.Pattern[str]], ...]":
 _QUESTIONS = _read_questions()
 
 
-def _filled(code: str, m: re.Match[str], marks: Marks, question: str = "") -> str:
-    "The code of a program, with the terms that a question names."
-    return code.format(**{group: iri_of(marks, text) if text in marks else text for group, text in m.groupdict().items()})
-
-
 def _step(words: str) -> str:
     "The step that words name."
     return next(name for name, pattern in _STEPS.items() if re.fullmatch(pattern, words))
@@ -306,7 +300,7 @@ def _does(m: re.Match[str], marks: Marks, question: str) -> str:
     if m["a"][1] == "i":
         return _SAID.format(a=a, b=b, verb=verb, of_class=m["b"][1] == "c")
     needed = re.fullmatch("have|contains?|needs?|requires?|includes?|uses?", verb)
-    return _HOLDS.format(a=a, b=b, verb=verb, belongs=belongs) + (_filled(_TEMPLATES["required"], m, marks) if needed else "")
+    return _HOLDS.format(a=a, b=b, verb=verb, belongs=belongs) + (filled(_TEMPLATES["required"])(m, marks, question) if needed else "")
 
 # %% ../../../nbs/80_learning/18_composition.ipynb #51064ee4
 _AMOUNT = """for fact in describe_entity({whole!r}, fact="restriction")["items"]:
@@ -362,8 +356,7 @@ def _model(m: re.Match[str], marks: Marks, question: str) -> str:
     return code + "if len(found) == 1:\n    FINAL(found)\n"
 
 # %% ../../../nbs/80_learning/18_composition.ipynb #1ee76850
-_NAMES = '[i["iri"] for i in view["items"]]'
-_BOTH = "sets = []\nfor name in ({a!r}, {b!r}):\n" + indent(pages("hierarchy(name", _NAMES), "    ") + """    sets.append([name, *items])
+_BOTH = "sets = []\nfor name in ({a!r}, {b!r}):\n" + indent(pages("hierarchy(name", NAMES), "    ") + """    sets.append([name, *items])
 shared = [t for t in sets[0] if t in sets[1]]
 FINAL(shared if shared or not relate({a!r}, {b!r})["disjoint"] else {none!r})
 """
@@ -492,7 +485,7 @@ if {b!r} in [i["iri"] for i in up["items"]]:
 elif not up["truncated"] and not [f for f in describe_entity({b!r}, fact="equivalent class")["items"] if " " in f["value"]]:
     FINAL(False)
 """
-_INSTANCE = pages("instances({b!r}", _NAMES) + """\
+_INSTANCE = pages("instances({b!r}", NAMES) + """\
 kinds = [f["value"] for f in describe_entity({a!r}, fact="type")["items"] if not f["value"].startswith("owl:")]
 if {a!r} in items:
     FINAL(True)
@@ -503,12 +496,12 @@ elif "open" not in view or any(relate(k, {b!r})["disjoint"] for k in kinds):
 
 def _is_a(m: re.Match[str], marks: Marks, question: str) -> str:
     "Code for whether a class is below another, or an individual belongs to it."
-    return _filled(_IS_A if m["a"][1] == "c" else _INSTANCE, m, marks)
+    return filled(_IS_A if m["a"][1] == "c" else _INSTANCE)(m, marks, question)
 
 
 def _is_direct(m: re.Match[str], marks: Marks, question: str) -> str:
     "Code for whether a class or a property is one level below another."
-    return _filled(_IS_DIRECT, m, marks) if m["a"][1] == m["b"][1] else ""
+    return filled(_IS_DIRECT)(m, marks, question) if m["a"][1] == m["b"][1] else ""
 
 
 def _related(way: str) -> Callable[[re.Match[str], Marks, str], str]:
@@ -533,7 +526,7 @@ def _relation_name(relation: str, marks: Marks) -> str:
 
 # %% ../../../nbs/80_learning/18_composition.ipynb #c39b2bc2
 _PROGRAMS: Mapping[str, Callable[[re.Match[str], Marks, str], str]] = {
-    **{name: partial(_filled, code) for name, code in _TEMPLATES.items()}, "number": _number, "created": _created, "does": _does,
+    **{name: filled(code) for name, code in _TEMPLATES.items()}, "number": _number, "created": _created, "does": _does,
     "amount": _amount, "model": _model, "both": _both, "nested": _nested, "each": _each(), "meant": _each("definition"),
     "differ": _each("definition"), "ends": _each("domain", "range"), "values": _values, "below": _is_direct, "is": _is_a,
     "levels": _levels, "list": _listed, "kinds": _kinds, "from": _related("from"), "to": _related("to"), **PROGRAMS}

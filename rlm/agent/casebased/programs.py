@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from ..memory.linking import Link, singular
 from ..memory.questions import senses
 from ...core.text.calendar_words import MONTH, month_number
+from ...core.text.number_words import number_told
 
 Marks = Mapping[str, Link]  # mark in a question → the name in its place
 Program = Callable[[re.Match[str], Marks, str], str]  # match of its line, names, words of the question → code; empty where it is none
@@ -28,7 +29,7 @@ def pages(call: str,                    # call of a tool, written up to its last
             "    more = view[\"truncated\"] and len(view[\"items\"]) > 0\n")
 
 
-_NAMES = '[i["iri"] for i in view["items"]]'
+NAMES = '[i["iri"] for i in view["items"]]'
 _PATH = """up = find_path({a!r}, {b!r}, limit=1)["items"]
 down = find_path({b!r}, {a!r}, limit=1)["items"]
 if up or down:
@@ -58,8 +59,9 @@ FINAL(told)
 """
 
 
-def _filled(code: str) -> Program:
-    "A program of fixed code, with the terms that a question names."
+def filled(code: str,  # code with the groups of a line in braces
+           ) -> Program:
+    "Return a program of fixed code, with the terms that a question names."
     def program(m: re.Match[str], marks: Marks, question: str) -> str:
         said = {group: iri_of(marks, text) if text in marks else text for group, text in m.groupdict().items()}
         return code.format(**said, is_a=" is a kind of " if m.string.isascii() else ": 하위 클래스, 상위: ")
@@ -131,7 +133,7 @@ def _rows(m: re.Match[str], marks: Marks, dated: bool) -> str:
     "Code for `kept`: the individuals of a kind, or all that the relation is said of, with their numbers or dates."
     kind = m.groupdict().get("kind")
     among = f", instance_of={iri_of(marks, kind)!r}" if kind else ""
-    start = pages(f"find_terms(kind='individual'{among}", _NAMES)
+    start = pages(f"find_terms(kind='individual'{among}", NAMES)
     return _ROWS.format() + start + f"prop, rows = value_rows(items, {_relation(m, marks)!r})\nkept = comparable(rows, {dated})\n"
 
 
@@ -186,7 +188,7 @@ def _valued(m: re.Match[str], marks: Marks, question: str) -> str:
     if term is None:
         return ""
     name = f"<{term.iri}>" if term.iri.startswith("http") else term.iri
-    start = pages(f"find_terms(kind='individual', instance_of={iri_of(marks, m['kind'])!r}", _NAMES)
+    start = pages(f"find_terms(kind='individual', instance_of={iri_of(marks, m['kind'])!r}", NAMES)
     return start + _LEADS_TO.format(name=name, pages=pages("handle.page(limit=200"))
 
 
@@ -219,9 +221,8 @@ for fact in describe_entity({whole!r}, fact="restriction")["items"]:
 
 def _bound(m: re.Match[str], marks: Marks, question: str) -> str:
     "Code for whether a restriction says that each thing of a class has so many of another."
-    numbers = {"one": 1, "a single": 1, "two": 2, "three": 3, "four": 4}
     kind = {"exactly": "exactly", "at least": "min", "at most": "max"}[m["bound"]]
-    number = numbers.get(m["number"], int(m["number"]) if m["number"].isdigit() else 0)
+    number = int(m["number"]) if m["number"].isdigit() else number_told(m["number"].replace("a single", "one"))
     rel, part = _relation(m, marks), m.groupdict().get("part")
     return _BOUND.format(whole=iri_of(marks, m["whole"]), rel=rel, part=iri_of(marks, part) if part else rel, kind=kind, number=number)
 
@@ -260,6 +261,6 @@ def _by_head(m: re.Match[str], marks: Marks, question: str) -> str:
 
 
 PROGRAMS: Mapping[str, Program] = {  # name in the table → program
-    "path": _filled(_PATH), "ties": _filled(_TIES), "criteria": _filled(_CRITERIA), "header": _header, "compared": _compared,
+    "path": filled(_PATH), "ties": filled(_TIES), "criteria": filled(_CRITERIA), "header": _header, "compared": _compared,
     "dated": _dated, "first": _first, "of two": _of_two, "valued": _valued, "called": _called, "bound": _bound, "doing": _korean_way(True),
     "done": _korean_way(False), "by head": _by_head}

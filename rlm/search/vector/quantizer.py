@@ -365,8 +365,9 @@ def rotate_codes(codes: VectorCodes,  # coded vectors, in the old axes
                  rotation: Floats,    # (dim, dim) matrix from the old axes to the new
                  ) -> VectorCodes:
     "Code the same vectors in other axes, without the true vectors: a second rounding moves a cosine by less than .002."
-    starts = range(0, max(len(codes), 1), 16384)
-    parts = [encode(p.seq, p.chunk, decode(p) @ rotation) for i in starts for p in [codes.take(slice(i, i + 16384))]]
+    batch = 16384  # rows decoded at a time
+    starts = range(0, max(len(codes), 1), batch)
+    parts = [encode(p.seq, p.chunk, decode(p) @ rotation) for i in starts for p in [codes.take(slice(i, i + batch))]]
     return replace(concatenate_codes(parts), deleted=codes.deleted)
 
 # %% ../../../nbs/28_index/11_quantizer.ipynb #f3255f9d

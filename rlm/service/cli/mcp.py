@@ -141,11 +141,11 @@ def install_entry(path: Path,                        # a program's file
     else:
         made, notes = {contents: put({})}, [f"Put this into {path}, or run the same again with --write."]
     if as_json:
-        return print_json({**told, "path": str(path), **made})
+        print_json({**told, "path": str(path), **made})
+        return
     click.echo(f"{entry} is in {path}.") if write else print_json(made[contents])
     for note in notes:
         click.echo(note, err=True)
-    return None
 
 
 WAITING = """rlm mcp speaks MCP on its standard input and output: a client starts it, such as Claude Desktop.
