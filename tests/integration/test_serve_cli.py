@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -70,6 +71,37 @@ def test_two_processes_serve_one_file(tmp_path: Path) -> None:
         assert memory.stats()["memories"] == 12 and memory.check() == []
     with program(tmp_path, "--workers", "2", "--db", ":memory:") as (process, url):
         assert process.wait(60) and process.stderr is not None and "one process" in process.stderr.read() and not url
+
+
+def test_until_a_process_is_ready_callers_are_refused_at_once(tmp_path: Path) -> None:
+    code = """
+        import sys, time
+        from pathlib import Path
+        from rlm.service.cli import main
+        from rlm.service.http import server
+        def slowly():
+            Path("begun").touch()
+            while not Path("go").exists(): time.sleep(.05)
+        server.prepare = slowly
+        main()
+        """
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    env = {n: v for n, v in os.environ.items() if not n.startswith("RLM_")} | {"HOME": str(tmp_path), "RLM_EMBEDDER": "none"}
+    with subprocess.Popen([sys.executable, "-c", textwrap.dedent(code), "serve", "--port", port, "--workers", "2"], cwd=tmp_path, env=env,
+                          stdout=subprocess.PIPE, text=True) as process:
+        try:
+            while not (tmp_path / "begun").exists():
+                assert process.poll() is None
+                time.sleep(.05)
+            with pytest.raises(httpx.ConnectError):
+                httpx.get(f"http://127.0.0.1:{port}/health", timeout=5)
+            (tmp_path / "go").touch()
+            assert process.stdout is not None and process.stdout.readline().startswith("Serving ")
+            assert httpx.get(f"http://127.0.0.1:{port}/health", timeout=60).json() == {"live": True, "ready": True}
+        finally:
+            process.kill()
 
 
 def test_who_has_read_where_it_is_can_stop_it_at_once(tmp_path: Path) -> None:

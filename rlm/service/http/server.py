@@ -142,6 +142,7 @@ class Listener(socket.socket):
 
 def listening(host: str,  # a name or an address
               port: int,  # 0: any that is free
+              late: bool = False,  # True: callers are refused until a server starts on it; False: they wait
               ) -> Listener:
     "Return a socket there, which takes as many connections as the process has files for. Raises `SettingsError`."
     try:
@@ -149,7 +150,8 @@ def listening(host: str,  # a name or an address
         made = Listener(family, proto, connection_limit(file_limit()) + SPARE)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind(place)
-        made.listen(CONNECTIONS)  # who comes from now on waits until the server has started
+        if not late:
+            made.listen(CONNECTIONS)  # who comes from now on waits until the server has started
         return made
     except ValueError:  # as the codec of internet names says of labels that are empty or too long
         raise SettingsError(f"{clip(host)!r}, port {port}: that is no host.", "Give the name or the address of this machine.") from None
@@ -309,7 +311,7 @@ def serve(settings: Settings,          # where, what, for whom
             _answer(app, settings, here)
         return
     open_storage(settings, False).close()  # what is wrong with the store is said once
-    with listening(settings.serve_host, settings.serve_port) as here:
+    with listening(settings.serve_host, settings.serve_port, late=True) as here:  # the first process that is ready listens
         exchange = MetricsExchange(workers)
         _run_processes(workers, lambda number: _answer(_application_of(settings, config, number, exchange), settings, here, number))
 
