@@ -129,6 +129,7 @@ def test_what_nothing_accounts_for_is_refused_in_its_language() -> None:
                  "Does an overdue loan have a due date?": True, "대출에 반납 예정일이 있어?": True, "Does a magazine have an ISBN?": None,
                  "Does every loan have a due date?": None, "Which event has a due date?": {"Loan"}, "Which loans have a due date?": None,
                  "이 온톨로지의 네임스페이스는 뭐야?": "https://data.citylib.example/ns/library#"}),
+    ("bakery", dict.fromkeys(("라이선스가 뭐야?", "라이센스는?", "What is the license?"), "https://creativecommons.org/licenses/by/4.0/")),
     ("clinic", {"Is the flu a viral disease?": True}), ("time", {"Which property gives the start of an interval?": None}),
     ("sosa", {"Which properties point to a Result?": {"hasResult"}}),
     ("skos", {"What is a top concept?": None, "What is a concept?": "unit of meaning", "How do I say two concepts mean the same?": None}),
@@ -185,6 +186,18 @@ def test_a_question_in_two_steps_or_of_two_terms_is_not_answered_by_half(ontolog
             assert result.abstained, (question, result.answer)
         else:
             assert found == wanted or (isinstance(wanted, str) and wanted in str(found)), (question, found)
+
+
+def test_a_korean_question_gets_the_korean_definition_where_there_is_one(tmp_path: Path) -> None:
+    (tmp_path / "farm.ttl").write_text("""@prefix : <https://e.org/farm#> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . @prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+:Barn a owl:Class ; rdfs:label "Barn"@en, "외양간"@ko ; skos:definition "A house for cattle."@en ; rdfs:comment "소를 키우는 건물."@ko .
+:Feed a owl:Class ; rdfs:label "Feed"@en, "사료"@ko ; rdfs:comment "What animals eat."@en .""", "utf-8")
+    said = {"외양간이 뭐야?": "소를 키우는 건물.", "Barn의 정의는?": "소를 키우는 건물.", "What is a barn?": "A house for cattle.",
+            "사료가 뭐야?": "What animals eat."}
+    found = answered(str(tmp_path / "farm.ttl"), list(said))
+    assert [r.answer for r in found] == list(said.values())
+    assert all(r.learned.judgment.success for r in found), "the second route reads the same definition"
 
 
 MUSIC = """@prefix : <https://e.org/m#> . @prefix owl: <http://www.w3.org/2002/07/owl#> .

@@ -22,6 +22,7 @@ from ..memory.strategy import Judgment
 from ..models.base import Message, Model, ModelError, ScriptedModel, read_object
 from ..ontology import OntologyContext
 from ..ontology.graph import OWL, RDFS, SKOS, TripleStore, is_iri, local_name
+from ..ontology.vocabulary import asked_language
 from ..tracing.trajectory import Step, Trajectory, bounded, safe_trajectory
 from ...core.errors import InvalidInput, suggest
 from ...core.text import normalise, replace_surrogates, tokens
@@ -396,7 +397,7 @@ def second_route(question: str,                 # words of the question
         return None
     relation, iri, intents, counts = asked
     if relation == "define" and not counts:
-        told = context.ontology.labels.definitions(iri)
+        told = context.ontology.labels.definitions(iri, asked_language(question))
         return Expectation("text", told[0].text) if told else None
     found = _ROUTES[relation](context.ontology.graph, iri, "direct" in intents) if relation in _ROUTES else []
     return _expected_of([context.ontology.curie(t) for t in found], counts) if found else None
@@ -542,7 +543,7 @@ def explore(question: str,                 # words of the question
     given = {k: v for k, v in (options or {}).items() if k in ("limits", "sandbox", "clock")}
     for code in _exploratory_programs(context.ontology.curie(iri), expected.form, direct, facts):
         model = ScriptedModel([f"I try what shows it.\n```repl\n{code}\n```"], "explorer")
-        done = rlm_run(question, model, tools=dict(context.tools), meta={"ontology": context.meta.name}, **given)
+        done = rlm_run(question, model, tools=context.tools_for(question), meta={"ontology": context.meta.name}, **given)
         if done.converged and verify(done, expected).success:
             return done
     return None

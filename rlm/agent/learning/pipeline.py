@@ -214,7 +214,7 @@ def _run(task: Task, setting: AgentConfig, ontology: OntologyContext | None, pag
     if journal:
         model, sub = JournaledModel(model, "act", journal), options.get("submodel")
         options["submodel"] = JournaledModel(sub, "sub", journal) if sub else None
-    tools = {**(dict(ontology.tools) if ontology else {}), **options.pop("tools", {})}
+    tools = {**(ontology.tools_for(task.query) if ontology else {}), **options.pop("tools", {})}
     return rlm_run(task.query, model, tools=tools, context=text, meta=meta, logger=logger, **options)
 
 

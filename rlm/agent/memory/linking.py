@@ -289,11 +289,13 @@ def named_in(task: str,                # a question
     for m in sorted(mentions_in(task), key=lambda m: (m.form == "words", m.start - m.end)):
         if any(f.mention.start < m.end and m.start < f.mention.end for f in found):
             continue
-        if m.form == "words" and any(start <= m.start and m.end <= end for start, end in asking) and not _used_as_name(m, task):
+        asks = m.form == "words" and any(start <= m.start and m.end <= end for start, end in asking)
+        if asks and not _used_as_name(m, task):
             continue
         iri = ontology.prefixes.expand(m.text)
         iris = (iri,) if iri is not None and iri in ontology.graph else tuple(ontology.resolver.by_name.get(normalise(m.text), ()))
-        iris = iris or (() if begins_asking(m.text) else tuple(context.index.search.by_sound(m.text))) or _misspelt_terms(m, context)
+        if not (iris or asks):  # a word of asking is a name only as it is spelt: 라이선스 is not dcterms:license
+            iris = (() if begins_asking(m.text) else tuple(context.index.search.by_sound(m.text))) or _misspelt_terms(m, context)
         if m.form in ("words", "capital"):  # the words of OWL and RDFS are also words of asking
             iris = tuple(i for i in iris if not _is_wording(ontology.curie(i)))
         if iris:

@@ -17,7 +17,7 @@ from .graph import OWL, RDF, RDFS, SKOS, Literal, TripleStore, cut, is_iri, rdfl
 from .index import OntologyIndex
 from .rdf_client import MAX_BYTES, PLACEHOLDER, RdfLimits, RdfSource, RemoteGraph, read_source
 from .query_tools import HeaderTools, ResultHandle, TermQueryTools, ask_sparql
-from .vocabulary import Ontology
+from .vocabulary import Ontology, asked_language
 if TYPE_CHECKING:
     import rdflib
 
@@ -165,6 +165,12 @@ class OntologyContext:
     def tools(self) -> dict[str, Callable[..., Any]]:
         "Name → function: what a model may call. Tools that would find nothing in this graph are left out."
         return _toolset(self.index, self.sparql)
+
+    def tools_for(self,
+                  question: str,  # words of the question
+                  ) -> dict[str, Callable[..., Any]]:
+        "Return `tools`, with Korean definitions before others for a question in Korean."
+        return self.tools | {"describe_entity": EntityTools(self.index, asked_language(question)).describe_entity}
 
     def sparql(self,
                query: str,  # SELECT, ASK, CONSTRUCT or DESCRIBE

@@ -42,8 +42,9 @@ class EntityTools:
 
     def __init__(self,
                  index: OntologyIndex,  # the ontology to look into
+                 language: str = "",    # tag of the language whose definitions come first; empty: English
                  ) -> None:
-        self.index, self.ontology = index, index.ontology
+        self.index, self.ontology, self.language = index, index.ontology, language
 
     def search_entity(self,
                       query: str,               # words
@@ -120,7 +121,7 @@ class EntityTools:
                         ) -> Page:
         "What is said of a term: type, label, definition, superclass, domain, range, inverse, restriction … fact: only this sort."
         iri, sort = self.ontology.resolve(term), check_choice(fact, FACTS, "fact")
-        found = [f for f in self.index.facts(iri) if sort in (None, f.fact)]
+        found = [f for f in self.index.facts(iri, self.language) if sort in (None, f.fact)]
 
         def item(f: TermFact) -> dict[str, Any]:
             return {"fact": f.fact, "value": f.value, **({"by": f.by} if f.fact in ("definition", "other", "label") else {}),

@@ -75,6 +75,7 @@ class TermFact(NamedTuple):
 def term_facts(ontology: Ontology,          # the ontology of the term
                disjointness: Disjointness,  # pairs of its terms that exclude each other
                iri: str,                    # a term
+               language: str = "",          # tag of the language whose definitions come first; empty: English
                ) -> Iterator[TermFact]:
     "List what is said of a term, in the order of FACTS."
     o, t, curie = ontology, ontology.graph, ontology.curie
@@ -82,7 +83,7 @@ def term_facts(ontology: Ontology,          # the ontology of the term
     yield from (TermFact("type", "rdf:type", o.value(x)) for x in types if x not in CHARACTERISTICS)
     yield from (TermFact("characteristic", "rdf:type", CHARACTERISTICS[x]) for x in types if x in CHARACTERISTICS)
     yield from (TermFact("label", curie(s.predicate), s.tagged) for s in o.labels.labels(iri))
-    yield from (TermFact("definition", curie(s.predicate), s.tagged) for s in o.labels.definitions(iri))
+    yield from (TermFact("definition", curie(s.predicate), s.tagged) for s in o.labels.definitions(iri, language))
     yield from sorted(_links(ontology, disjointness, iri), key=lambda f: (FACTS.index(f.fact), str(f.value)))
     for name, predicate in (("subclass", RDFS + "subClassOf"), ("subproperty", RDFS + "subPropertyOf"), ("instance", RDF + "type")):
         yield from (TermFact(name, curie(predicate), curie(s)) for s in sorted(t.subjects(iri, predicate)) if is_iri(s))
@@ -223,9 +224,10 @@ class OntologyIndex:
 
     def facts(self,
               iri: str,  # a term
+              language: str = "",  # tag of the language whose definitions come first; empty: English
               ) -> Iterator[TermFact]:
         "List what is said of a term, in the order of FACTS."
-        return term_facts(self.ontology, self.disjointness, iri)
+        return term_facts(self.ontology, self.disjointness, iri, language)
 
     def replacements(self,
                      iri: str,  # a term that is given up

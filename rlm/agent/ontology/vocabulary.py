@@ -320,6 +320,12 @@ class LabelValue:
         return f"{self.text}@{self.lang}" if self.lang else self.text
 
 
+def asked_language(question: str,  # words of the question
+                   ) -> str:
+    "Return the tag of the language whose definitions answer a question best: ko for one with Korean letters; empty: English."
+    return "ko" if re.search("[가-힣]", question) else ""
+
+
 class LabelIndex:
     "Labels and definitions of a graph's terms, under whatever predicates the graph uses for them."
 
@@ -363,10 +369,12 @@ class LabelIndex:
 
     def definitions(self,
                     iri: str,  # a term
+                    language: str = "",  # tag of a language whose texts come before all others, such as ko
                     ) -> list[LabelValue]:
         "List everything that defines or describes a term, the most specific predicate first, English first."
         order, used = {"en": 0, "": 1}, [p for p in self.graph.by_subject.get(iri, {}) if p in self._ranks]
-        return sorted(self.texts(iri, used), key=lambda s: (self._ranks[s.predicate], order.get(s.lang[:2], 2), s.lang))
+        return sorted(self.texts(iri, used), key=lambda s: (language not in ("", s.lang[:2]), self._ranks[s.predicate],
+                                                            order.get(s.lang[:2], 2), s.lang))
 
     @cached_property
     def languages(self) -> dict[str, int]:
