@@ -6,7 +6,8 @@
 __all__ = ['SYNONYMS', 'REMEDIES', 'NAMES_SHOWN', 'RlmError', 'InvalidInput', 'AlreadyExists', 'NotFound', 'SettingsError',
            'StoreError', 'StoreBusy', 'StoreUnreachable', 'StoreMoved', 'StoreClash', 'VersionConflict', 'StoreCorrupt',
            'StoreForeign', 'StoreFull', 'StoreNewer', 'StoreReadOnly', 'ModelMismatch', 'MissingExtra',
-           'EmbeddingError', 'need', 'our_names', 'nearest', 'guess', 'suggest', 'name_list', 'suggest_existing']
+           'EmbeddingError', 'need', 'our_names', 'nearest', 'guess', 'suggest', 'each_once', 'name_list',
+           'suggest_existing']
 
 # %% ../../nbs/10_core/00_errors.ipynb #4a54283b
 class RlmError(Exception):
@@ -117,7 +118,9 @@ def need(package: str,  # module that must be importable
 import difflib
 import re
 from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
+_Value = TypeVar("_Value")
 SYNONYMS: Mapping[str, str] = {  # our name → names that mem0, LangMem, Zep, Chroma, sqlite-utils and their like have for the same
     "k": "limit n n_results num_results max_results top_n size", "tokens": "max_tokens token_limit budget",
     "namespace": "user_id user agent_id app_id tenant tenant_id collection collection_name database",
@@ -182,6 +185,18 @@ def suggest(name: str,            # name that was written
     return f"{said} Known: {', '.join(names)}.".lstrip()
 
 # %% ../../nbs/10_core/00_errors.ipynb #7dd177ee
+def each_once(pairs: Iterable[tuple[str, _Value]],  # names with their values, as they were written
+              what: str,                            # noun for what has the name, such as fact
+              ) -> dict[str, _Value]:
+    "Return pairs as a mapping. Raises `InvalidInput` for a name that stands twice, since either value may be meant."
+    found = dict[str, _Value]()
+    for name, value in pairs:
+        if name in found:
+            raise InvalidInput(f"The {what} {name[:40]!r} is given twice.", "Give it once, with the value that counts.")
+        found[name] = value
+    return found
+
+
 NAMES_SHOWN = 10  # names of a store's own, such as namespaces, that a message lists: there may be thousands
 
 

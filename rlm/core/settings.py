@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from .errors import InvalidInput, SettingsError, guess, suggest
+from .errors import InvalidInput, SettingsError, each_once, guess, suggest
 from .files import hidden_password, read_path, server_path, server_url
 from .text import valid_label
 
@@ -136,7 +136,7 @@ def cosines(text: str,                # such as 'e5=.3,m2v:NAME=.4'
             ) -> dict[str, float]:    # name → cosine
     "Return names of models, each with a cosine. Raises `ValueError`."
     pairs = [part.rpartition("=")[::2] for part in text.split(",") if part.strip()]
-    return {_word(name).strip(): _number(cosine, -1, 1, False) for name, cosine in pairs}
+    return each_once([(_word(name).strip(), _number(cosine, -1, 1, False)) for name, cosine in pairs], "model")
 
 
 def _cosines(value: Any) -> str:

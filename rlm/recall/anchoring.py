@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..core.array_types import Floats, Ints
-from ..core.errors import InvalidInput, suggest
+from ..core.errors import InvalidInput, each_once, suggest
 from .adjacency import Adjacency, add_links, build_adjacency, calibrated_similarity
 from .graph_walk import Walk
 from .anchors import BEAM, AnchorChoice, AnchorManager
@@ -353,7 +353,7 @@ def read_policy(given: "LinkPolicy | Mapping[str, Any] | str | None",  # policy 
         given = {"link_k": given.link_k, "min_w": given.min_w}
     if isinstance(given, str):
         pairs = [part.partition("=") for part in given.split(",") if part.strip()]
-        given = {name.strip(): value.strip() for name, _, value in pairs}
+        given = each_once([(name.strip(), value.strip()) for name, _, value in pairs], "part of the policy")
     if not isinstance(given, Mapping | None):
         raise InvalidInput(f"The policy is given as {type(given).__name__}.", "Give a dictionary, or a text like link_k=8,min_w=.35.")
     for name in given or {}:

@@ -165,8 +165,13 @@ class MemoryAdmin:
     def purge_namespace(self,
                         name: str,       # a namespace of the store
                         age: timedelta,  # time since the deletion, at least
+                        dry_run: bool = False,  # True: only tell what would be erased
                         ) -> ErasureReport:
         "Erase the memories of a namespace that were deleted long ago; their text was kept as history. Raises `NotFound`, `StoreError`."
+        if dry_run:
+            with self._opened(name) as found:
+                ids = found.storage.deleted_before(found.namespace, (at := self.ctx.clock.now()) - age)
+                return ErasureReport(found.namespace, at, len(ids), tuple(ids), ())
         return self._erase(name, lambda storage, label, at: storage.purge(label, at - age, at))
 
     @contextmanager

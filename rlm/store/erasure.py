@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['ERASED', 'INSTALL_PATIENCE', 'FillFile', 'remove_logs', 'file_tag', 'DerivedFiles', 'pending_scrubs', 'erase',
-           'purge', 'erase_namespace']
+           'deleted_before', 'purge', 'erase_namespace']
 
 # %% ../../nbs/20_store/15_erasure.ipynb #a03fae05
 import contextlib
@@ -321,7 +321,10 @@ def _refuse_within_transaction(db: Database) -> None:
                          "Erase after its end.")
 
 # %% ../../nbs/20_store/15_erasure.ipynb #ab3e07d4
-def _deleted_before(db: Database, namespace: str, before: datetime) -> list[str]:
+def deleted_before(db: Database,      # the store
+                   namespace: str,    # the partition
+                   before: datetime,  # a moment
+                   ) -> list[str]:
     "Return the ids of memories that were deleted before a moment, and whose text is still kept as history."
     sql = ("SELECT id FROM memory_versions v WHERE namespace = ? AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.namespace = v.namespace "
            "AND m.id = v.id) GROUP BY id HAVING max(replaced_at) < ? ORDER BY id")
@@ -335,7 +338,7 @@ def purge(db: Database,        # the store, outside of any transaction
           ) -> int:            # number of memories
     "Erase the memories that were deleted before a moment. Raises `StoreError`, saying so when traces are left."
     _refuse_within_transaction(db)
-    return erase(db, _deleted_before(db, namespace, before), namespace, at)
+    return erase(db, deleted_before(db, namespace, before), namespace, at)
 
 
 def erase_namespace(db: Database,        # the store, outside of any transaction

@@ -21,7 +21,7 @@ from .protocols import Database, Question
 from .records import Edge, Event, MemoryRecord
 from .sqlite.database import SQLiteDatabase
 from .edges import EdgeTable, edges_question
-from .erasure import DerivedFiles, erase, erase_namespace, finish_scrubs, purge
+from .erasure import DerivedFiles, deleted_before, erase, erase_namespace, finish_scrubs, purge
 from .events import ChangeFeed, EventLog, POSITION_QUESTION, proposed_question
 from .facts import Fact, FactTable, RejectionTable, facts_question, related_questions, salts_question
 from .fulltext import FullTextIndex, is_stale, rebuild
@@ -180,6 +180,13 @@ class SQLStorage:
         if callable(memory_ids):
             return erase(self.db, (), namespace, at, lambda: memory_ids(SQLWriter(self.db)))
         return erase(self.db, memory_ids, namespace, at)
+
+    def deleted_before(self,
+                       namespace: str,    # the partition
+                       before: datetime,  # a moment
+                       ) -> list[str]:
+        "Return the ids of memories that `purge` would erase."
+        return deleted_before(self.db.for_namespace(namespace), namespace, before)
 
     def purge(self,
               namespace: str,    # the partition

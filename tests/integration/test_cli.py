@@ -901,6 +901,15 @@ def test_a_namespace_is_listed_purged_and_erased(home: Path) -> None:
     assert b"allergic" in (home / STORE).read_bytes()
     assert json.loads(run(home, "namespaces", "purge", "default", "--days", "0", "--yes", "--json").stdout)["erased"] == 1
     assert b"allergic" not in (home / STORE).read_bytes()
+    run(home, "memory", "delete", "seven", "-n", "agent-7")
+    planned = json.loads(run(home, "namespaces", "purge", "--all", "--days", "0", "--dry-run", "--json").stdout)
+    assert [(one["namespace"], one["erased"], one["dry_run"]) for one in planned] == [("agent-7", 1, True), ("default", 0, True)]
+    assert b"Only agent 7" in (home / STORE).read_bytes()
+    assert run(home, "namespaces", "purge", "--all", "--days", "1", "--yes").stdout.splitlines() == [
+        b"agent-7: 0 memories erased.", b"default: 0 memories erased."]
+    for wrong in ([], ["default", "--all"]):
+        assert b"Name them, or give --all." in run(home, "namespaces", "purge", "--days", "1", "--yes", *wrong).stderr
+    assert run(home, "memory", "restore", "seven", "-n", "agent-7").returncode == 0
     done = run(home, "namespaces", "erase", "agent-7", stdin=b"n\n")
     assert done.returncode == 1 and b"Erase the namespace agent-7 for good?" in done.stderr
     assert b"1 memory erased" in run(home, "namespaces", "erase", "agent-7", "--yes").stdout

@@ -7,7 +7,10 @@ import pytest
 from click.testing import CliRunner
 
 from rlm import Memory
+from rlm.agent.models.clients import read_prices
 from rlm.core.clock import ManualClock
+from rlm.core.settings import cosines
+from rlm.recall.anchoring import read_policy
 from rlm.service.cli import main
 from rlm.service.cli.rules import read_fact
 from rlm.service.http.tokens import Token
@@ -154,6 +157,20 @@ def test_rules_are_added_applied_and_judged(run: Run) -> None:
                                             ("x=NaN", ("x", "NaN"))])
 def test_facts_are_read_as_they_are_typed(text: str, fact: tuple[str, object]) -> None:
     assert read_fact(text) == fact
+
+
+@pytest.mark.parametrize("words", [("rules", "apply", "age=70", "vip=true", "age=71"),
+                                   ("context", "tea?", "--fact", "age=70", "--fact", "age=71")])
+def test_a_fact_that_is_given_twice_is_refused_with_a_remedy(run: Run, words: tuple[str, ...]) -> None:
+    run("memory", "write", "I like tea.")
+    assert "The fact 'age' is given twice. Give it once" in " ".join(run(*words, code=1).split())
+
+
+@pytest.mark.parametrize("read", [lambda: cosines("e5=.3, m2v=.4, e5=.5"), lambda: read_policy("link_k=8,min_w=.3,link_k=9"),
+                                  lambda: read_prices("a=1/2; *=1/4; a=2/3")])
+def test_a_name_that_stands_twice_in_a_text_of_pairs_is_refused(read: Callable[[], object]) -> None:
+    with pytest.raises(ValueError, match="is given twice"):
+        read()
 
 
 def test_a_store_is_exported_checked_backed_up_and_restored(run: Run, path: Path, tmp_path: Path) -> None:

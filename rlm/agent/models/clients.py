@@ -21,7 +21,7 @@ from typing import Any
 
 from .base import Completion, Message, Model, ModelError, Usage, read_script, rough_tokens
 from ...core.clock import time_left
-from ...core.errors import InvalidInput, suggest
+from ...core.errors import InvalidInput, each_once, suggest
 from ...core.files import read_path
 from ...core.retry import retry_delay
 from ...core.settings import Settings, load_settings
@@ -51,7 +51,7 @@ def read_prices(text: str,       # like `0.15/0.60`, or `gpt-5-mini=0.25/2/0.025
     "Prices of a model from a setting: read, written and, if it is said, read from the cache. Raises `InvalidInput`."
     if text in ("", "unknown"):
         return None
-    found: dict[str, Prices] = {}
+    found = list[tuple[str, Prices]]()
     for part in filter(None, map(str.strip, text.split(";"))):
         name, _, amounts = part.rpartition("=")
         try:
@@ -61,8 +61,9 @@ def read_prices(text: str,       # like `0.15/0.60`, or `gpt-5-mini=0.25/2/0.025
         if len(numbers) not in (2, 3) or not all(0 <= n < float("inf") for n in numbers):
             raise InvalidInput(f"The prices {part!r} can't be read.",
                                "Write dollars per million tokens read and written, like 0.15/0.60; a third is for tokens from the cache.")
-        found[name.strip() or "*"] = Prices(*numbers)
-    return found.get(model, found.get("*"))
+        found.append((name.strip() or "*", Prices(*numbers)))
+    prices = each_once(found, "model")
+    return prices.get(model, prices.get("*"))
 
 # %% ../../../nbs/70_agent/21_clients.ipynb #01e7e50a
 def client(url: str,                    # asked, for the message

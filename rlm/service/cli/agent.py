@@ -92,10 +92,10 @@ def run_command(ctx: click.Context, ontology: str | None, texts: tuple[Path, ...
         advisor = None
         reads = broken or (model or settings.model) != "habit"  # habit reads no rules, and a JSON file has none
         if reads and not str(settings.db_path).endswith((":memory:", ".json")):
-            from rlm.service.cli.rules import read_fact  # here, as it loads the language of rules
+            from rlm.service.cli.rules import read_facts  # here, as it loads the language of rules
             from rlm.service.memory import Memory
             memory = stack.enter_context(Memory(db, namespace=namespace, config=config))
-            advisor = MemoryAdvisor(memory, dict(map(read_fact, facts)))
+            advisor = MemoryAdvisor(memory, read_facts(facts))
         if broken is not None:
             found = resume(broken, db, log_dir=log_dir, limits=limits if budget or max_iterations else None, namespace=namespace,
                            config=config, advisor=advisor, stream=tell, **({"model": model} if model else {}))

@@ -24,8 +24,8 @@ def context_command(memory: Memory, query: str, tokens: int, k: int | None, leas
     "Print a block for a prompt about QUERY: what is pinned, then what answers it. Rules that apply come first, the budget is kept."
     known: dict[str, object] = {}
     if facts:
-        from rlm.service.cli.rules import read_fact  # here, as it loads the language of rules
-        known = dict(map(read_fact, facts))
+        from rlm.service.cli.rules import read_facts  # here, as it loads the language of rules
+        known = read_facts(facts)
     block = memory.companion.context(query, tokens, k, door="cli", least=least, facts=known)
     if as_json:
         print_json({"text": block.text, "tokens": block.tokens, "budget": block.budget, "used": [id for id, _ in block.used],

@@ -4,6 +4,7 @@ import getpass
 import os
 import re
 import sys
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict
 from datetime import timedelta
@@ -13,7 +14,7 @@ from typing import IO
 import click
 
 from rlm.core.clock import SystemClock, to_iso
-from rlm.core.errors import EmbeddingError, InvalidInput
+from rlm.core.errors import EmbeddingError, InvalidInput, name_list
 from rlm.core.files import read_path, server_url
 from rlm.core.settings import load_settings
 from rlm.search.embedding.base import choose_embedder
@@ -169,7 +170,7 @@ def _store_path(path: Path) -> str:
 
 @click.group("namespaces", cls=Group)
 def namespaces_group() -> None:
-    "List the namespaces of a store; erase or purge one."
+    "List the namespaces of a store; erase one, or purge some."
 
 
 @namespaces_group.command("list", epilog=example("rlm namespaces list", "rlm namespaces list --json"))
@@ -189,33 +190,49 @@ def erase(memory: Memory, name: str, yes: bool, as_json: bool) -> None:
     label = memory.admin.find_namespace(name)
     if not yes:
         click.confirm(f"Erase the namespace {label} for good?", abort=True, err=True)
-    _report_erased(memory.admin.erase_namespace(label), as_json)
+    _report_erased([memory.admin.erase_namespace(label)], as_json)
     for token in TokenFile(memory.settings.token_file).tokens():
         if label in token.namespaces and token.valid_at(memory.ctx.clock.now()):
             click.echo(f"Token {token.id} still opens {label!r}, and a write with it makes that anew: rlm tokens revoke {token.id}",
                        err=True)
 
 
-@namespaces_group.command(epilog=example("rlm namespaces purge default --days 30 --yes"))
-@click.argument("name")
+@namespaces_group.command(epilog=example("rlm namespaces purge default --days 30 --yes", "rlm namespaces purge --all --days 30 --dry-run"))
+@click.argument("names", nargs=-1)
+@click.option("--all", "every", is_flag=True, help="Purge every namespace of the store.")
 @click.option("--days", type=click.FloatRange(min=0), required=True, help="How long ago the deletion was, at least.")
+@click.option("--dry-run", is_flag=True, help="Only tell what would be erased.")
 @click.option("--yes", is_flag=True, help="Don't ask.")
-@with_memory(whole="The purge of a namespace, whose name is the argument,")
-def purge(memory: Memory, name: str, days: float, yes: bool, as_json: bool) -> None:
-    "Erase the memories of the namespace NAME that were deleted long ago; their text was kept as history."
-    label = memory.admin.find_namespace(name)
-    if not yes:
-        click.confirm(f"Erase what was deleted in {label} at least {days:g} days ago for good?", abort=True, err=True)
-    _report_erased(memory.admin.purge_namespace(label, timedelta(days=min(days, 36500))), as_json)
+@with_memory(whole="The purge of namespaces, whose names are the arguments,")
+def purge(memory: Memory, names: tuple[str, ...], every: bool, days: float, dry_run: bool, yes: bool, as_json: bool) -> None:
+    """Erase the memories of the namespaces NAMES that were deleted long ago; their text was kept as history. With --json, print a receipt
+    to keep: of one NAME an object, else a list."""
+    if bool(names) == every:
+        raise InvalidInput("Say which namespaces to purge.", "Name them, or give --all.")
+    labels = [n.name for n in memory.backend.namespaces()] if every else list(dict.fromkeys(map(memory.admin.find_namespace, names)))
+    if not (yes or dry_run):
+        where = "every namespace" if every else name_list(labels)
+        click.confirm(f"Erase what was deleted in {where} at least {days:g} days ago for good?", abort=True, err=True)
+    done = list[ErasureReport]()
+    try:
+        for label in labels:
+            done.append(memory.admin.purge_namespace(label, timedelta(days=min(days, 36500)), dry_run))
+    finally:  # what was erased before an error is told, too
+        if done or every:
+            _report_erased(done, as_json, len(labels) != 1 or every, dry_run)
 
 
-def _report_erased(done: ErasureReport, as_json: bool) -> None:
-    "Print how many memories there were, and which copies may still hold their text; as JSON also when, by whom and which."
-    copies = list(map(str, done.copies))
+def _report_erased(done: Sequence[ErasureReport], as_json: bool, each: bool = False, dry_run: bool = False) -> None:
+    """Print how many memories there were, of `each` namespace if that is asked for, and which copies may still hold their text; as JSON
+    also when, by whom and which."""
+    copies = list(dict.fromkeys(str(copy) for one in done for copy in one.copies))
     if as_json:
-        return print_json({"erased": done.erased, "namespace": done.namespace, "at": to_iso(done.at), "actor": _this_user(),
-                           "ids": list(done.ids), "copies": copies})
-    click.echo(f"{done.erased:,} {'memory' if done.erased == 1 else 'memories'} erased.")
+        told = [{"erased": one.erased, "namespace": one.namespace, "at": to_iso(one.at), "actor": _this_user(), "ids": list(one.ids),
+                 "copies": list(map(str, one.copies))} | ({"dry_run": True} if dry_run else {}) for one in done]
+        return print_json(told if each else told[0])
+    for one in done:
+        said = f"{one.erased:,} {'memory' if one.erased == 1 else 'memories'} {'would be erased' if dry_run else 'erased'}."
+        click.echo(f"{one.namespace}: {said}" if each else said)
     for copy in copies:
         click.echo(f"  A copy made earlier may still hold the text: {copy}")
 

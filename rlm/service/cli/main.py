@@ -32,7 +32,7 @@ COMMANDS = {  # name → where the command is, and what the list of commands say
     "graph": ("rlm.service.cli.recall:graph_group", "Make the links between memories, count them and look at them."),
     "db": ("rlm.service.cli.db:db_group", "Back up, restore, check, export and import a store."),
     "import": ("rlm.service.cli.interchange:import_command", "Read what another program remembers, or rlm itself: its export PATH."),
-    "namespaces": ("rlm.service.cli.db:namespaces_group", "List the namespaces of a store; erase or purge one."),
+    "namespaces": ("rlm.service.cli.db:namespaces_group", "List the namespaces of a store; erase one, or purge some."),
     "cluster": ("rlm.service.cli.cluster:cluster_group", "Make one store of several PostgreSQL instances, and move namespaces."),
     "reembed": ("rlm.service.cli.db:reembed_command", "Make all vectors of the store anew, while the old ones serve."),
     "eval": ("rlm.service.cli.evaluation:eval_command", "Ask the labelled questions of FILE: how many are answered, why others are not."),

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import IO, Any
@@ -10,7 +10,7 @@ from typing import IO, Any
 import click
 
 from rlm.core.clock import zone
-from rlm.core.errors import InvalidInput
+from rlm.core.errors import InvalidInput, each_once
 from rlm.core.settings import Settings
 from rlm.core.text import clip
 from rlm.rules.audit import audit as audited
@@ -149,6 +149,12 @@ def read_fact(text: str,  # a fact as name=value
     return name.strip(), found if isinstance(found, bool | int | float | str) else value
 
 
+def read_facts(texts: Sequence[str],  # facts, each as name=value
+               ) -> dict[str, object]:
+    "Read facts from the command line. Raises `InvalidInput`, also for a name that stands twice."
+    return each_once(map(read_fact, texts), "fact")
+
+
 def _read_facts_json(file: IO[str]) -> dict[str, object]:
     "Read facts from a file. Raises `InvalidInput`."
     try:
@@ -186,7 +192,7 @@ def _model_fallbacks(settings: Settings) -> tuple[Fallback, ...]:
 def apply(rules: RuleStore, facts: tuple[str, ...], file: IO[str] | None, tags: tuple[str, ...], match: str, resolve: bool,
           record: bool, ask_model: bool, as_json: bool) -> None:
     "Apply rules to FACTS, each written name=value: show which fire, and what they say."
-    situation = {**(_read_facts_json(file) if file else {}), **dict(map(read_fact, facts))}
+    situation = {**(_read_facts_json(file) if file else {}), **read_facts(facts)}
     found: Any = rules.apply(situation, filter_tags=tags, match=match)
     if resolve or record or ask_model:
         resolver = ConflictResolver(rules, _model_fallbacks(rules.settings) if ask_model else ())
