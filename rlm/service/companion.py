@@ -12,18 +12,20 @@ from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InvalidInput
-from ..store.records import MemoryRecord
+from ..store.records import MemoryRecord, read_count
 from ..store.facts import Rejection
-from ..companion.composer import ContextBlock, TokenCounter, estimate_tokens
+from ..companion.composer import ContextBlock, TokenCounter, checked_counter, estimate_tokens
 from ..companion.knowledge_graph import DEPTH, ConnectedMemory
 from ..companion.policy import CONTINUES, FINAL, FORGETS, KNOWN, NEWS, MemoryPolicy, PolicyDecision, Reward, Situation, shows
 from ..companion.sleep import SleepCycle, SleepReport, UndoReport, forgetting_curve
 from ..companion.rejection import RejectedValue
 from .conversation_reader import COUNTED, ConversationReader, ConversationReading, conversation_model
+from .input_parsing import read_share
 from .memory_audit import MemoryAudit, audit_memory
 from .memory_context import MemoryContext
 from .policy_store import ENHANCED, LEARNER, PolicyStore
-from .prompt_context import POOL, ContextBuilder
+from .prompt_context import POOL, BlockRequest, ContextBuilder, hits_wanted
+from .results import SearchResults
 from .proposals import CorrectionProposal, propose_forgetting
 from .reader import MemoryReader
 from .review_queue import ReviewQueue, WaitingMemory
@@ -80,18 +82,18 @@ class Companion:
                ) -> PolicyDecision:
         """Return whether a turn is worth saving and whether memories should be looked up for it, and why: a question is looked up too if
         a search finds what may answer it. Nothing is changed."""
+        return self._decide(turn, where, explore, 1)[0]
+
+    def _decide(self, turn: str, where: Situation | None, explore: bool, most: int) -> tuple[PolicyDecision, SearchResults | None]:
+        "The decision about a turn, and the memories, at most so many, for which it is looked up; None: no search decided it."
         if not isinstance(turn, str):
             raise InvalidInput(f"The turn is {type(turn).__name__}, not text.", "Pass a str.")
         seen = where or Situation(memory_count=self.storage.memories.count(self.namespace, COUNTED))
         decision = self.policy().decide(turn, seen, explore)
         asks = decision.importance.question and not (decision.save or decision.retrieve or decision.importance.unreal)
-        known = asks and decision.reason not in FINAL and self._answers(turn)
-        return replace(decision, retrieve=True, reason=KNOWN) if known else decision
-
-    def _answers(self, question: str) -> bool:
-        "Whether a memory is likely enough to answer a question."
-        found = self.searcher.search(self.searcher.parse(question, {"kind": "block"}), 1)
-        return any(hit.relevance is not None for hit in found)
+        found = self.prompts.search(turn, most) if asks and decision.reason not in FINAL else None
+        known = found is not None and any(hit.relevance is not None for hit in found)
+        return (replace(decision, retrieve=True, reason=KNOWN), found) if known else (decision, None)
 
     def observe(self,
                 turn: str,                       # text of the turn
@@ -104,8 +106,9 @@ class Companion:
         """Decide about a turn and do it: look up what is known, then store the turn; for a rejected value, return why it is not stored. A
         statement that is not worth saving by itself is stored if it ends, corrects or may replace what is stored, *Mum's home again*, or if
         it is of somebody by a pronoun and a turn was stored within ten minutes before it: *Her name's Dani*."""
-        decision = self.decide(turn, where, explore)
-        block = self.context(turn, tokens) if decision.retrieve else None
+        request = BlockRequest(turn, budget := read_count(tokens, "tokens", 1), hits_wanted(budget))
+        decision, found = self._decide(turn, where, explore, request.most)
+        block = self.prompts.build(request, found) if decision.retrieve else None
         if not (decision.save or decision.states):
             return Observation(turn, decision, context=block, proposed=tuple(propose_forgetting(
                 self.reader, self.searcher, turn, {"source": "companion"}) if decision.reason == FORGETS else ()))
@@ -168,7 +171,9 @@ class Companion:
                 ) -> ContextBlock:
         """Return a block for a prompt: rules that apply, pinned memories, then what answers the question, dated and attributed, each line
         with its id. It never costs more than its budget. What has ended or was rejected is not in it. Raises `InvalidInput`."""
-        return self.prompts.build(query, tokens, k, count, door, actor, apart_from, least, facts)
+        budget = read_count(tokens, "tokens", 1)
+        return self.prompts.build(BlockRequest(query, budget, hits_wanted(budget, k), checked_counter(count), door, actor, apart_from,
+                                               read_share(least, "least") or 0.0, facts))
 
     def connected(self,
                   query: str,          # question

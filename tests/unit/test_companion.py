@@ -19,7 +19,9 @@ from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound
 from rlm.service.capture import capture_prompt
 from rlm.service.proposals import open_proposals
+from rlm.service.results import SearchResults
 from rlm.service.review_queue import fact_values
+from rlm.service.searcher import MemorySearcher, SearchRequest
 from rlm.service.writer import StoredTurns
 
 TALK = Situation(turn_position=4, memory_count=20)
@@ -585,10 +587,18 @@ def test_a_request_about_somebody_near_states_nothing(turn: str) -> None:
 @pytest.mark.parametrize(("told", "question"), [
     ("지은이는 임신 중이라 술을 못 마셔", "지은이 왜 술 못 마셔?"), ("중성화는 9월에 하려고 해", "중성화 언제 해?"),
     ("The plumber comes on Friday.", "When does the plumber come?")])
-def test_a_question_that_a_memory_answers_is_looked_up(told: str, question: str) -> None:
+def test_a_question_that_a_memory_answers_is_looked_up_once(told: str, question: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, search = list[str](), MemorySearcher.search
+
+    def counted(self: MemorySearcher, request: SearchRequest, k: int, least: float | None = None) -> SearchResults:
+        asked.append(request.text)
+        return search(self, request, k, least)
+    monkeypatch.setattr(MemorySearcher, "search", counted)
     with Memory(":memory:", embedder="none") as memory:
         assert not memory.companion.decide(question).retrieve  # nothing is known
         memory.write(told, id="told")
+        asked.clear()
         seen = memory.companion.observe(question)
+        assert asked == [question], "what was found for the decision makes the block"
         assert seen.memory is None and seen.context is not None and "told" in [id for id, _ in seen.context.used]
         assert not memory.companion.decide("What is the capital of France?").retrieve
