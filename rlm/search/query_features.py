@@ -6,26 +6,21 @@
 __all__ = ['ANSWER_TYPES', 'TIME', 'TELEPHONE', 'CODE', 'EMAIL', 'MONEY', 'COUNT', 'PERSON', 'MOST_NAMED', 'FEW_NAMES',
            'PartialDate', 'dates_in', 'asked_types', 'told_types', 'asks_now', 'asks_before', 'past_moment',
            'tells_change', 'identifiers_in', 'numbered_things', 'tells_other_number', 'names_in_other_script',
-           'asked_attribute', 'tells_attribute', 'is_about_other_relative', 'question_form', 'name_parts', 'names_in',
-           'dominant_script', 'QueryFeatures', 'extract_query_features']
+           'question_form', 'name_parts', 'names_in', 'dominant_script', 'QueryFeatures', 'extract_query_features']
 
 # %% ../../nbs/30_search/01_query_features.ipynb #8a17bf29
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
-from difflib import SequenceMatcher, get_close_matches
-from functools import lru_cache
-from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.text import FUNCTION_WORDS, split_sentences
+from ..core.text import FUNCTION_WORDS
 from ..core.text.calendar_words import DAYS_NEAR, KOREAN_DAYS_AHEAD, KOREAN_DAYS_PAST, KOREAN_WEEKDAY, MONTHS, WEEKDAYS, month_number
-from ..core.text.kinship import ENGLISH_TITLE, FAMILY, KOREAN_TITLES, english_names, korean_names, names_of
+from ..core.text.kinship import FAMILY, english_names
 from ..core.text.normal_form import LazyPattern, compose_hangul, normal_form
-from ..core.text.calendar_words import DAYS_NEAR, KOREAN_DAYS_AHEAD, KOREAN_DAYS_PAST, KOREAN_WEEKDAY, MONTHS, WEEKDAYS, month_number
 from ..core.text.number_words import ENGLISH_NUMBERS, KOREAN_COUNTING, one_of
 from ..core.text.romanization import hangul_names, hangul_sounds, latin_names, latin_sounds, same_name
 from .told_period import ANY_DAY, told_moment
@@ -287,230 +282,6 @@ def names_in_other_script(query: str,              # question as it was asked
     pairs += [(name, part, part, name) for part in known if part.isascii() and part.isalpha() for name in hangul]
     return [(name, part) for name, part, a, b in pairs if latin_sounds(a) == hangul_sounds(b) and same_name(a, b)]
 
-# %% ../../nbs/30_search/01_query_features.ipynb #a77b0e32
-_ASKING = 200  # characters of the longest question that is taken to ask for an attribute: what is longer tells a story around it
-_READ = 2000  # characters of the longest text that is read for an attribute, some 3 ms: a longer one may tell it
-_ATTRIBUTE_HINTS = LazyPattern(
-    "number|pass(?:word|code|phrase)|pin|combination|code|mail|blood|birth|bday|iban|plate|size|salary|wage|번호|연락처|비번|암호|"
-    "패스워드|메일|혈액형|생[일신년]|계좌|사번|사이즈|치수|연봉|월급|급여")  # a question for an attribute, case-folded, has one of these
-_NUMBER = r"(?<![\d,.$£€])(?!(?:19|20)\d\d(?!\d))\d{3,}(?![\d,.]*\s?(?:원|명|euros?|dollars?|km|kg|g|ml|cm|m|people)\b)"  # no year
-_PLAIN_NUMBER = (r"(?<![\d:.,/-])(?<!\bat )(?<!(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec) )\d{1,3}(?!\d|[:/-]\d|"
-                 r"\s?(?:st|nd|rd|th|am|pm|o['’]clock|years?|months?|weeks?|days?|hours?|minutes?|people)\b|"
-                 r"\s?(?:시|분|일|월|년|주|명|살|층|번|원|개월))")
-_ATTRIBUTES: Mapping[str, tuple[str, str, str]] = {  # attribute → its names in English and in Korean; values, and names that only tell
-    "telephone": (r"(?:tele)?phone number|(?:mobile|cell|contact|whatsapp) number|(?<=['’]s )number",
-                  r"(?:전화|휴대폰|핸드폰|폰) ?번호|연락처",  # no date, and no code such as NRF-2024-8831
-                  r"(?<![a-z\d])(?<![a-z]-)(?<!\d[ ./-])(?!(?:19|20)\d\d[./-]\d\d?[./-]\d)\d(?:[ ().-]{0,2}\d){5}|\w@\w"),
-    "code": (r"password|passcode|passphrase|pin(?: code| number)?|combination|"
-             r"(?:door|gate|garage|alarm|entry|access|lock|lockbox|safe|cage|wi-?fi|building)(?: door)? code",
-             r"비밀 ?번호|비번|암호|패스워드", rf"{_NUMBER}|[*#]\d|\d[*#]|\b[a-z]+\d|passwor[td]|kennwort|contrase|mot de passe|senha"),
-    "email": (r"e-?mail address|(?<=['’]s )e-?mail", r"이메일(?: 주소)?|메일 주소", r"\w@\w"),
-    "blood_type": (r"blood (?:type|group)", r"혈액형",
-                   r"\bblood\b|혈액|\b(?:ab|[abo])[ -]?(?:positive|negative|pos|neg)\b|\b(?:ab|[abo])[+-](?!\w)|(?<![a-z])(?:ab|[abo])형|"
-                   r"\bblut|sang"),
-    "birthday": (r"birthday|date of birth|birth ?date|bday", r"생일|생신|생년월일",
-                 r"birth|\bborn\b|\bb\. ?\d|\bturn(?:s|ed|ing)\b|태어|년생|돌잔치|칠순|환갑|출생|"
-                 r"geburt|geboren|anniversaire|cumplea|compleanno"),
-    "account": (r"account number|iban", r"계좌 ?번호|계좌", r"\d{4}|\d-\d{2,}-"),
-    "document": (r"(?:passport|licen[cs]e|registration|membership|policy|insurance|social security|booking|reservation|serial|tracking|"
-                 r"reference|confirmation|id) number|(?:number|licen[cs]e) plate",
-                 r"(?:여권|주민|주민등록|차량|회원|접수|예약|일련|송장|면허) ?번호|사번",
-                 rf"{_NUMBER}|\b[a-z]+-?\d|\d{{2,3}} ?[가-힣] ?\d{{4}}"),
-    "size": (r"(?:shoe|ring|shirt|dress|collar) size", r"(?:신발|(?<!신)발|반지|옷) ?(?:사이즈|치수)",
-             rf"\bsize\b|사이즈|치수|{_PLAIN_NUMBER}"),  # no hour, no date
-    "salary": (r"salary|wages?", r"연봉|월급|급여",
-               r"\bearn|\bmakes?\b|(?<!\bi )(?<!\bwe )\bpa(?:y|ys|id)\b|"
-               r"\d,\d{3}|[$£€₩]|\d ?k\b|만 ?원|[만천억]\b|\bgross\b|\bnet\b|gehalt|salaire|sueldo")}
-_OF = r"(?: (?:of|for|to|at|on|as|in)(?: [\w'’-]+\.?){1,5})?(?: (?:again|please|now|is|was|then))?[^\w']*$"
-_NAMED = (r"^(?:.*\b(?:{0})\b(?: [\w'’-]+){{0,5}}? |(?:.*[,.!:;] )?"
-          r"(?!(?:who|whose|when|why|how|where|did|does|do|is|are|was|were|can|could|should|will|has|have)\b)(?:[\w'’-]+ ){{0,4}})(?:{1})")
-_ASKS_WHAT = r"what|what['’]?s|which|know|remember|recall|tell me|give me|remind me of|need"
-_ASKS_WHAT_KOREAN = (r"(?:이|가|은|는|를|을|도|만)?\s*(?:뭐|뭔|뭘|무엇|어떻|알려|알아|아니|아세|아시|"
-                     r"기억|몇|얼마|언제|며칠|좀|있어|가르쳐|[?？]|$)")
-_OWNER = (r"(?:(?P<of>my|[\w-]+(?=['’]s))(?:['’]s)? )?\b(?P<whose>my|[\w-]+(?=['’]s)|^[\w-]+)(?:['’]s)? "
-          r"(?:(?:new|old|current|own|home|work) )?(?:{0})\b")
-_OWNER_KOREAN = r"(?:(?P<of>[가-힣]+?|[a-z]+)(?:이|의|네)? )?(?P<whose>[가-힣]+?|\b[a-z]+)(?:의|이|네)?\s?(?:{0})"
-_OWNER_AFTER = rf"\b(?:{{0}}) (?:of|for) (?:(?:{ENGLISH_TITLE})\.? )?(?P<of>my )?(?P<whose>[\w-]+)"
-_PEOPLE = {who: n for n, every in enumerate((  # who is asked about → group
-    ("my", "내", "제", "나", "저"), korean_names("younger sibling"), *(names_of(*names.split()) for names in (
-        "mother mam mother-in-law", "언니 누나", "오빠 형", "father papa father-in-law", "wife", "husband", "son", "daughter",
-        "aunt auntie", "uncle", "boss", "landlord landlady", "neighbour", "grandmother gran 외할머니", "grandfather grandad 외할아버지",
-        "cousin", "flatmate housemate", "girlfriend", "boyfriend")))) for who in every}
-_NOT_OWNERS = frozenset({"what", "who", "where", "when", "how", "that", "it", "here", "there", "let", "she", "he"})  # before *'s* for *is*
-_TITLES = frozenset(title + end for title in (*KOREAN_TITLES, "") for end in ("", "님")) - {""}
-_DOCUMENTS = {noun: n for n, every in enumerate((  # what a number is of → group
-    "passport 여권", "licence license 면허", "registration plate 차량", "membership 회원", "policy insurance 보험", "social 주민 주민등록",
-    "booking reservation confirmation 예약 접수", "serial 일련", "tracking invoice 송장 운송장", "id 사번", "order 주문",
-    "grant 과제 연구비", "room 방 객실", "seat 좌석", "card 카드", "participant 참가자 참여자")) for noun in every.split()}
-_NUMBER_OF = LazyPattern(  # a number of some thing, up to its digits: *grant number is NRF-2024-8831*
-    r"\b(?:(?P<noun>[a-z][a-z-]*) (?:number|(?P<code>code))s?\b|"
-    r"(?P<thing>[가-힣]+?) ?(?:번호|(?P<korean>코드)))[^\d\n]*?[\w-]*\d[\w-]*", re.I)
-_NO_THINGS = frozenset(_WORDS.findall(  # before *number* these say whose or where
-    "s a an the my your his her its our their this that new old own current right other at on in by to with is whose main home work office "
-    "direct private personal emergency support reception"))
-_THEIRS = LazyPattern(r"\b(?:he|him|his|she|hers?|they|them|their)\b|그녀|그분|걔|얘|그 ?사람|그 ?친구", re.I)
-_SUBJECT = LazyPattern(r"([A-Z][\w-]+)(?:['’]s| is| was| has| works| lives) ")
-_NO_NAMES = frozenset({"he", "she", "it", "they", "this", "that", "there", "here", "what", "who"})
-_LETTERS = LazyPattern(r"[^\W\d_]+")
-_THIRD_SCRIPT = LazyPattern(r"[^\W\d_a-zA-ZÀ-ɏ가-힣ㄱ-ㆎ]")
-
-
-@lru_cache(1)
-def _attribute_patterns() -> tuple[LazyPattern, dict[str, tuple[LazyPattern, ...]]]:
-    "The pattern of all names of attributes; and of each: two for a question, one for a text that may tell it, three for its owner."
-    asked = {name: _NAMED.format("when|when['’]?s|what (?:date|day|month)" if name == "birthday" else _ASKS_WHAT, english) + _OF
-             for name, (english, _, _) in _ATTRIBUTES.items()}
-    each = {name: tuple(LazyPattern(p, re.I) for p in (
-        asked[name], f"(?:{korean}){_ASKS_WHAT_KOREAN}", rf"\b(?:{english})\b|{korean}|{value}", _OWNER.format(english),
-        _OWNER_KOREAN.format(korean), _OWNER_AFTER.format(english))) for name, (english, korean, value) in _ATTRIBUTES.items()}
-    return LazyPattern("|".join(f"(?P<{name}>{english}|{korean})" for name, (english, korean, _) in _ATTRIBUTES.items()), re.I), each
-
-
-def asked_attribute(query: str,  # question, in English or Korean
-                    ) -> str:    # name in `_ATTRIBUTES`; empty: none of them
-    "Return the attribute that a question asks for: `blood_type` for *What is Nadia's blood type?*, `code` for 집 비번이 뭐야?."
-    if _ATTRIBUTE_HINTS.search(query.casefold()) is None or len(query) > _ASKING:
-        return ""
-    names, each = _attribute_patterns()
-    named = (m.lastgroup or "" for m in names.finditer(query))
-    return next((name for name in named if any(p.search(query) for p in each[name][:2])), "")
-
-
-def _owners(text: str, attribute: str) -> list[tuple[str, str]]:
-    "Whose attribute a text names, and the person before that one: `(brother, nadia)` of *Nadia's brother's birthday*."
-    before, korean, after = _attribute_patterns()[1][attribute][3:]
-    found = [m for p in (before, korean) for m in p.finditer(text)]
-    found += [m for m in after.finditer(text) if m["whose"].casefold() in _PEOPLE or m["whose"][0].isupper()]  # no place, no purpose
-    each = [(m, m["whose"].casefold(), (m["of"] or "").casefold().strip()) for m in found]
-    named = [(m, of, "") if whose in _TITLES and of else (m, whose, of) for m, whose, of in each if whose not in _NOT_OWNERS]
-    return [(whose, of) for m, whose, of in named  # *work phone number*
-            if whose in _PEOPLE or m.re is not before.compiled or not text.casefold().startswith(f"{whose} ")]
-
-
-def _mentions(text: str, who: str) -> bool:
-    "Tell whether a text names a person, or anyone of the same group."
-    group = {w for w, n in _PEOPLE.items() if n == _PEOPLE.get(who)} or {who}
-    folded = text.casefold()
-    words = _LETTERS.findall(folded)
-    if any(w in words or (w >= "가" and w in folded) for w in group):
-        return True
-    return who not in _PEOPLE and bool(names_in_other_script(text, [who]))
-
-
-def _may_be_of(text: str, who: str, texts: Sequence[str], named: bool) -> bool:
-    """Tell whether a text that names no owner of what it tells may speak of a person: it has the name or one spelt like it, or *her*, or
-    another script; or it shares a name with a text that has it. `named`: the question writes it as a name; else, if no text has it, it
-    may be any."""
-    other = _SUBJECT.match(text)  # *Elena is my landlady, her number …*: hers
-    theirs = _THEIRS.search(text) and not (named and other and other[1].casefold() not in _NO_NAMES)
-    if _mentions(text, who) or theirs or who.isascii() != (dominant_script(text) < 0):
-        return True
-    words, naming = _LETTERS.findall(text), [t for t in texts if _mentions(t, who)]
-    if get_close_matches(who, [w.casefold() for w in words], 1, 0.75):
-        return True
-    others = {w for t in naming for w in _LETTERS.findall(t) if len(w) > 2 or w >= "가"}
-    return not (named or naming) or any(w[:2] in text if w >= "가" else w[0].isupper() and w in words and w.casefold() not in FUNCTION_WORDS
-                                        for w in others)
-
-
-def _may_be_one(name: str, other: str) -> bool:
-    "Tell whether two names may be of one person: Nadia's, of *Nadja's*; Jisu's, of 지수; two of other scripts."
-    if name.isascii() != other.isascii():
-        hangul, latin = sorted((name, other), key=str.isascii)
-        if not latin.isalpha() or not all("가" <= c <= "힣" for c in hangul):
-            return True
-        name, other = latin_sounds(latin), hangul_sounds(hangul)
-    return SequenceMatcher(None, name, other).ratio() >= 0.6
-
-
-def _are_different(asked: tuple[str, str], told: str, texts: Sequence[str]) -> bool:
-    """Tell whether whose attribute is told is surely not whose is asked for: another relative, a name quite unlike; or a name and a
-    relative, of which the one that is asked for is mentioned in a text, and in none together with the other."""
-    (whose, of), known = asked, asked[0] in _PEOPLE
-    if known and told in _PEOPLE:
-        return _PEOPLE[whose] != _PEOPLE[told]
-    if _PEOPLE.get(whose) == 0 or (whose.isascii() != told.isascii() and (known or told in _PEOPLE)):
-        return False
-    if not known and told not in _PEOPLE and _may_be_one(whose, told):
-        return False
-    together = _PEOPLE.get(told) != 0 and any(_mentions(t, whose) and _mentions(t, told) for t in texts)
-    names = not known and told not in _PEOPLE  # a name that no text has is of a person who is not known here
-    return (known and told == of) or ((names or any(_mentions(t, whose) for t in texts)) and not together)
-
-
-def _without_other_numbers(sentence: str, query: str, attribute: str) -> str:
-    "A sentence without the numbers that are of another thing than the attribute that is asked for: room, grant, invoice."
-    own, asked = _attribute_patterns()[1][attribute][2], set(_LETTERS.findall(query.casefold()))
-    kinds = {n for noun, n in _DOCUMENTS.items() if noun in asked or (noun >= "가" and noun in query)}
-
-    def kept(m: re.Match[str]) -> str:
-        thing = (m["noun"] or m["thing"]).casefold()
-        if attribute == "document" and kinds and thing in _DOCUMENTS:
-            return m[0] if _DOCUMENTS[thing] in kinds else " "
-        same = thing in _NO_THINGS or thing in asked or (thing >= "가" and (thing not in _DOCUMENTS or thing in query))
-        return m[0] if same or own.match(f"{thing} number") or (attribute == "code" and (m["code"] or m["korean"])) else " "
-    return _NUMBER_OF.compiled.sub(kept, sentence)
-
-
-def tells_attribute(texts: Sequence[str],  # the memories that fit a question best
-                    query: str,            # question
-                    attribute: str,        # name of an attribute, as `asked_attribute` returns it
-                    said_by: Sequence[str | None] = (),  # speaker of each that is a turn, empty if unknown; None: it is no turn
-                    ) -> bool:
-    """Return whether a text may tell the attribute that is asked for: it names it or has a value, which is of no other thing, and not of
-    somebody surely another: it names the person who is asked about, or what it tells may be theirs."""
-    names, each = _attribute_patterns()
-    asked = _owners(query, attribute) if attribute != "code" else []
-    named = len(asked) == 1 and query.casefold().find(asked[0][0]) > 0 and asked[0][0].title() in query
-    whole = [text if text.isascii() else compose_hangul(text) for text in texts]
-    for text, speaker in zip(whole, said_by or repeat(None), strict=False):
-        if len(text) > _READ or _THIRD_SCRIPT.search(text):
-            return True
-        own = each[attribute][2]
-        told = [s for s in split_sentences(text) if own.search(_without_other_numbers(s, query, attribute))] if own.search(text) else []
-        if not any(attribute in (others := {m.lastgroup for m in names.finditer(s)}) or not others for s in told):
-            continue  # none, or the number is another attribute's
-        whose = [w for w, _ in _owners(text, attribute)]
-        if speaker is not None:  # *my* is of the speaker, and what names no owner may answer the turn before
-            known = name_parts(speaker)[:1] if speaker not in ("user", "assistant") else []
-            whose = known if any(_PEOPLE.get(w) == 0 for w in whose) else []
-        if len(asked) != 1 or (not whose and (speaker is not None or _PEOPLE.get(asked[0][0]) == 0)):
-            return True
-        if not whose and _may_be_of(text, asked[0][0], whole, named):
-            return True
-        if whose and ((_PEOPLE.get(asked[0][0]) != 0 and _mentions(text, asked[0][0])) or not all(
-                _are_different(asked[0], w, whole) for w in whose)):
-            return True
-    return False
-
-# %% ../../nbs/30_search/01_query_features.ipynb #d88411d7
-@lru_cache(1)
-def _relative_patterns() -> tuple[LazyPattern, LazyPattern]:
-    "The relatives that a question asks about as the speaker's, and the one that a text is about: the words of `_PEOPLE` but *I*."
-    english, korean = ("|".join(sorted((re.escape(w) for w, n in _PEOPLE.items() if n and w.isascii() == ascii), key=len, reverse=True))
-                       for ascii in (True, False))
-    particle = r"(?:님|께서)?(?:[은는이가도]|께서는|네는?)"
-    return (LazyPattern(rf"\bmy (?P<of>{english})\b(?P<more>['’]s)?|^(?:우리 |내 |제 )?(?P<whom>{korean}){particle}?"
-                        "(?P<next>의)?(?![가-힣])",
-                        re.I),
-            LazyPattern(rf"^(?:(?:my|our) )?(?P<of>{english})\b(?!['’]s)|^(?:우리 |내 |제 )?(?P<whom>{korean}){particle}(?![가-힣])", re.I))
-
-
-def is_about_other_relative(text: str,   # text of a memory
-                            query: str,  # question
-                            ) -> bool:
-    "Return whether a question asks about one relative of the speaker, and a text is about another and does not mention that one."
-    asking, about = _relative_patterns()
-    asked, told = list(asking.finditer(query)), about.match(text)
-    if len(query) > _ASKING or len(asked) != 1 or told is None or asked[0]["more"] or asked[0]["next"]:
-        return False
-    one, other = ((m["of"] or m["whom"]).casefold() for m in (asked[0], told))
-    groups = {_PEOPLE[one], _PEOPLE[other]}
-    return len(groups) > 1 and not (_PEOPLE["동생"] in groups and groups & _SIBLINGS) and not _mentions(text, one)
-
-
-_SIBLINGS = {_PEOPLE["언니"], _PEOPLE["오빠"]}  # either may be a younger one
-
 # %% ../../nbs/30_search/01_query_features.ipynb #fb6e16bf
 _SAYS = LazyPattern(r"[\w?？؟]")  # a letter, or a mark that asks
 
@@ -567,8 +338,6 @@ class QueryFeatures:
     now: bool = False  # whether it asks about the present
     before: bool = False  # whether it asks about what was
     identifiers: tuple[str, ...] = ()  # numbers and codes by which it names a thing
-    attribute: str = ""  # name of the attribute that it asks for; empty: none
-    numbered: tuple[tuple[str, str], ...] = ()  # nouns and bare numbers by which it names things
     names: tuple[str, ...] = ()  # parts of names by which it names `speakers`
 
 
@@ -578,15 +347,12 @@ def extract_query_features(question: str,                         # question as 
     "Return the features of a question; the speakers that it may name are those of an index."
     text = question if question.isascii() else compose_hangul(question)
     folded, which, asks = text.casefold(), dominant_script(text), asked_types(text)
-    named, attribute, across = identifiers_in(text), asked_attribute(text), names_in_other_script(text, known)
-    things = numbered_things(text)
+    named, across = identifiers_in(text), names_in_other_script(text, known)
     if not across and len(known) <= FEW_NAMES and not any(map(folded.__contains__, known)) and _HINTS.search(folded) is None:
-        if not (asks or named or attribute or things):
-            return _SCRIPT_ONLY[which]
-        return QueryFeatures(asks=asks, script=which, identifiers=named, attribute=attribute, numbered=things)
+        return QueryFeatures(asks=asks, script=which, identifiers=named) if asks or named else _SCRIPT_ONLY[which]
     names = tuple(sorted({*names_in(text, known), *(name for pair in across for name in pair)}))
     spoke = frozenset(number for name in names for number in known.get(name, ()))
-    return QueryFeatures(spoke, dates_in(text), asks, which, asks_now(text), asks_before(text), named, attribute, things, names)
+    return QueryFeatures(spoke, dates_in(text), asks, which, asks_now(text), asks_before(text), named, names)
 
 
 _SCRIPT_ONLY = {kind: QueryFeatures(script=kind) for kind in (-1, 0, 1)}

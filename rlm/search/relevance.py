@@ -13,11 +13,12 @@ from itertools import accumulate
 
 import numpy as np
 
-from ..core.text import tokens
+from ..core.text import compose_hangul, tokens
 from .amounts import asked_amount, may_hold_amount
 from .candidates import CandidateSet
 from .scoring import NO_SCRIPT, UPDATE, RankedList, ScoreWeights, foreign_script
-from .query_features import COUNT, MONEY, TIME, QueryFeatures, is_about_other_relative, tells_attribute, tells_other_number
+from .attributes import asked_attribute, is_about_other_relative, tells_attribute
+from .query_features import COUNT, MONEY, TIME, QueryFeatures, numbered_things, tells_other_number
 from .namespace_index import NamespaceIndex
 from ..store.records import MemoryRecord
 
@@ -93,13 +94,14 @@ def _holds(index: NamespaceIndex, noun: str, number: str) -> bool:
 
 
 def is_missing(index: NamespaceIndex,              # index that was searched
-               features: QueryFeatures,            # speakers, dates, attribute and numbered things of the question
+               features: QueryFeatures,            # features of the question, with the types of answer that it asks for
                question: str,                      # question as it was asked
                best: Sequence[MemoryRecord],       # the `READ_FOR_ATTRIBUTE` best memories, best first
                likely: Sequence[float | None],     # relevance of each; None: not known
                ) -> bool:
     "Return whether what is asked for is surely not there: the best memories can't tell the attribute, the numbered thing or the amount."
-    attribute, unheld = features.attribute, [thing for thing in features.numbered if not _holds(index, *thing)]
+    asked = compose_hangul(question)
+    attribute, unheld = asked_attribute(asked), [thing for thing in numbered_things(asked) if not _holds(index, *thing)]
     amount = asked_amount(question) if best and features.asks & (MONEY | COUNT | TIME) else ""
     relative = bool(best) and is_about_other_relative(best[0].text, question)
     if not (attribute or unheld or amount or relative):

@@ -140,7 +140,7 @@ class MemoryAdmin:
 
     def check(self) -> list[str]:
         "Return what is wrong with the store, a sentence each; empty when all is well."
-        from rlm.search.namespace_index import check_index_files
+        from rlm.search.index_check import check_index_files
         return [*self.storage.check(), *check_index_files(self.storage), *check_link_files(self.storage)]
 
     def repair(self) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import rlm.search.query_features as features
 from rlm import Memory
+from rlm.search.attributes import asked_attribute, is_about_other_relative, tells_attribute
 
 WORDS = ("in", "of", "May", "MAY", "may", "Jan.", "\u017feptember", "SEPT", "march", "12", "3rd", "2023", "20231", "1999-05",
          "2024-11-03", "\uff15월", "5월", "11월 3일", "2024년", "when", "WHEN", "whenever", "what day", "what TIME",
@@ -157,8 +158,7 @@ def test_explain_says_that_a_memory_is_not_shown_for_a_number_that_no_memory_hol
     ("여권 번호 알려줘", "document"),
     ("IRP 계좌는 어느 은행에 있지?", ""), ("회사 생일 행사는 어디서 해?", ""), ("password? " + "so it goes " * 40, "")])
 def test_the_attribute_that_a_question_asks_for(question: str, attribute: str) -> None:
-    assert features.asked_attribute(question) == attribute
-    assert features.extract_query_features(question, {}).attribute == attribute
+    assert asked_attribute(question) == attribute
 
 
 @pytest.mark.parametrize(("question", "texts", "tells"), [
@@ -191,14 +191,14 @@ def test_the_attribute_that_a_question_asks_for(question: str, attribute: str) -
     ("What is Elena's phone number?", ["She is my landlady, her number is 0151 2233445."], True),
     ("What is my salary?", ["I pay 45 euros a month for the gym."], False), ("What is my salary?", ["They pay 3,200 a month."], True)])
 def test_a_text_may_tell_an_attribute_unless_it_is_surely_of_another(question: str, texts: list[str], tells: bool) -> None:
-    assert features.tells_attribute(texts, question, features.asked_attribute(question)) == tells
-    assert features.tells_attribute(texts, question, features.asked_attribute(question), [""] * len(texts)) >= tells
+    assert tells_attribute(texts, question, asked_attribute(question)) == tells
+    assert tells_attribute(texts, question, asked_attribute(question), [""] * len(texts)) >= tells
 
 
 @pytest.mark.parametrize(("speaker", "tells"), [("Omar", True), ("Omar Haddad", True), ("", True), ("user", True), ("Sena", False)])
 def test_my_attribute_is_that_of_the_speaker(speaker: str, tells: bool) -> None:
     asked, texts = "What is Omar's phone number?", ["Omar is here.", "My phone number is 0113 496 0735."]
-    assert features.tells_attribute(texts, asked, "telephone", [None, speaker]) == tells
+    assert tells_attribute(texts, asked, "telephone", [None, speaker]) == tells
 
 
 @pytest.mark.parametrize(("question", "text"), [
@@ -208,7 +208,7 @@ def test_my_attribute_is_that_of_the_speaker(speaker: str, tells: bool) -> None:
     ("우리 누나 직업이 뭐야?", "우리 형은 개발자야."),
     ("이모는 뭐 좋아해?", "삼촌은 낚시를 좋아해.")])
 def test_a_text_about_another_relative_is_known(question: str, text: str) -> None:
-    assert features.is_about_other_relative(text, question)
+    assert is_about_other_relative(text, question)
 
 
 @pytest.mark.parametrize(("question", "text"), [
@@ -223,4 +223,4 @@ def test_a_text_about_another_relative_is_known(question: str, text: str) -> Non
     ("조카네 아빠 직업은?", "오빠는 도배 일을 해."),
     ("누나의 남편은 어디 다녀?", "매형은 은행에 다녀."), ("나 어디 살아?", "형은 서울에 살아.")])
 def test_a_text_that_may_be_about_the_relative_is_left(question: str, text: str) -> None:
-    assert not features.is_about_other_relative(text, question)
+    assert not is_about_other_relative(text, question)

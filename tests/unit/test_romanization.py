@@ -17,8 +17,9 @@ from rlm.core.text.romanization import (
     latin_spellings,
     same_name,
 )
+from rlm.search.attributes import asked_attribute, tells_attribute
 from rlm.search.embedding.base import choose_embedder
-from rlm.search.query_features import asked_attribute, extract_query_features, names_in_other_script, tells_attribute
+from rlm.search.query_features import extract_query_features, names_in_other_script
 
 LIFE = json.loads((Path(__file__).parents[1] / "data/names_across_scripts.jsonl").read_text("utf-8"))
 NAMES = """jisu 지수, jisoo 지수, mina 민아, minah 민아, paul 폴, emili 에밀리, emily 에밀리, seoul 서울, busan 부산, pusan 부산,
