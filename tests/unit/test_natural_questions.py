@@ -243,6 +243,54 @@ def test_a_count_of_things_is_no_count_of_kinds_and_all_or_in_total_is_at_any_de
         assert result.abstained if wanted is None else result["value"] == wanted, (question, result.answer)
 
 
+ORCHARD = """@prefix : <https://e.org/o#> . @prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix dc: <http://purl.org/dc/elements/1.1/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+@prefix oboInOwl: <http://www.geneontology.org/formats/oboInOwl#> .
+<https://e.org/o> a owl:Ontology ; owl:versionInfo "4.1" ; dc:creator "Ada Stein" .
+:part_of a owl:ObjectProperty, owl:TransitiveProperty ; rdfs:label "part of" . :grows a owl:ObjectProperty ; rdfs:label "grows" .
+:Plant a owl:Class ; rdfs:label "plant" . :Organ a owl:Class ; rdfs:label "plant organ" .
+:Leaf a owl:Class ; rdfs:label "leaf" ; rdfs:subClassOf :Organ ; rdfs:comment "A flat organ that turns light into sugar." .
+:Pore a owl:Class ; rdfs:label "pore" ; rdfs:subClassOf :Organ, [ a owl:Restriction ; owl:onProperty :part_of ; owl:someValuesFrom :Vein ] .
+:Vein a owl:Class ; rdfs:label "vein" ; rdfs:subClassOf :Organ, [ a owl:Restriction ; owl:onProperty :part_of ; owl:someValuesFrom :Leaf ] ;
+  oboInOwl:hasDbXref "PO:0000034", "WIKI:Q7" .
+:Thorn a owl:Class ; rdfs:label "thorn" ; rdfs:subClassOf :Organ ; rdfs:comment "A hard organ that does not turn into fruit." .
+:Old a owl:Class ; rdfs:label "obsolete stalk" ; owl:deprecated true .
+:Orchard a owl:Class ; rdfs:label "orchard" . :Vine a owl:Class ; rdfs:subClassOf :Plant ; rdfs:label "vine" .
+:keptBy a owl:ObjectProperty ; rdfs:domain :Vine . :standsIn a owl:ObjectProperty ; rdfs:domain :Vine ; rdfs:range :Orchard .
+:keeps a owl:ObjectProperty ; owl:inverseOf :keptBy .
+:worksIn a owl:ObjectProperty ; owl:propertyChainAxiom ( :keeps :standsIn ) . :prunes a owl:ObjectProperty ; rdfs:label "prunes" .
+:vineHeight a owl:DatatypeProperty ; rdfs:domain :Vine ; rdfs:comment "In metres." . :plantingDate a owl:DatatypeProperty .
+:grafted a owl:DatatypeProperty ; rdfs:domain :Vine . :tagNumber a owl:DatatypeProperty ; rdfs:domain :Vine .
+:north a :Orchard . :Ben a owl:NamedIndividual, :Gardener . :Gardener a owl:Class .
+:t1 a :Vine ; :vineHeight 4.5 ; :plantingDate "1990-04-01"^^xsd:date ; :grafted true ; :tagNumber "K-17" ; :keptBy :Ben ; :standsIn :north .
+:t2 a :Vine ; :vineHeight 7.0 ; :plantingDate "2011-10-20"^^xsd:date ; :grafted false ; :tagNumber "K-18" . :Ben :prunes :t2 .
+"""
+
+
+@pytest.mark.parametrize(("question", "wanted"), [
+    ("Is a pore part of a leaf?", True), ("Is a leaf part of a pore?", None), ("pore는 무엇의 부분이야?", ["o:Vein"]),
+    ("What cross-reference does vein have?", ["PO:0000034", "WIKI:Q7"]), ("What is the wiki id of vein?", ["WIKI:Q7"]),
+    ("Which terms are cross-referenced to PO?", ["o:Vein"]), ("Which terms are cross-referenced to FOODON?", None),
+    ("Which vines were grafted?", ["o:t1"]), ("Which vines are not grafted?", ["o:t2"]),
+    ("Which vine has the tag number K-18?", ["o:t2"]), ("Which vine has the tag number K-19?", None),
+    ("Which vine is the oldest?", ["o:t1"]), ("가장 오래된 vine는?", ["o:t1"]), ("Which is the tallest vine?", ["o:t2"]),
+    ("Which vine is the nicest?", None), ("Which vine was planted after 2000?", ["o:t2"]),
+    ("Who keeps t1?", ["o:Ben"]), ("Which vine is pruned by Ben?", ["o:t2"]), ("Which orchards does Ben work in?", ["o:north"]),
+    ("t2의 키(vineHeight)는?", ["7.0"]), ("Can a vine have a tag number?", True), ("Can an orchard have a tag number?", False),
+    ("What unit is vineHeight given in?", "In metres."), ("What are the root classes?", ["o:Gardener", "o:Orchard", "o:Organ", "o:Plant"]),
+    ("Who made this ontology and which version is it?", "creator: Ada Stein; version: 4.1"),
+    ("Who made this ontology and when was it last changed?", None), ("Which class has the most direct subclasses?", ["o:Organ"]),
+    ("In which plant organ does light turn into sugar?", None), ("Which plant organ turns light into sugar?", ["o:Leaf"]),
+    ("Which plant organ turns into fruit?", None), ("Does the file have a term for vein?", True),
+    ("wich vines are there?", ["o:t1", "o:t2"]),
+    ("waht is a leaf?", "A flat organ that turns light into sugar.")])
+def test_what_is_asked_at_first_contact(question: str, wanted: object, tmp_path: Path) -> None:
+    (tmp_path / "o.ttl").write_text(ORCHARD, "utf-8")
+    [found] = answered(str(tmp_path / "o.ttl"), [question])
+    value = sorted(map(str, found["value"])) if isinstance(found["value"], list) else found["value"]
+    assert found.abstained if wanted is None else value == wanted, found.answer
+
+
 def test_the_sets_are_two_halves() -> None:
     dev, held = questions("asked_naturally_dev"), questions("asked_naturally_held")
     anew, aside = questions("asked_anew_dev"), questions("asked_anew_held")

@@ -15,7 +15,7 @@ from textwrap import indent
 from .programs import NAMES, PROGRAMS, SIGNS, Marks, filled, iri_of, pages
 from .slot_filling import EMPTY, QuestionEntities, letters
 from ..memory.linking import Link, bare
-from ..memory.questions import FILLERS, SPELT, classify_answer_type, match_intents, normalize_question, words_called
+from ..memory.questions import FILLERS, SPELT, classify_answer_type, match_intents, normalize_question, without_gloss, words_called
 from ...core.text import FUNCTION_WORDS, tokens
 from ...core.text.calendar_words import MONTH
 
@@ -42,7 +42,9 @@ def _marked_question(names: QuestionEntities,  # terms that the question names
         start = k.mention.start - (text[k.mention.start - 1:k.mention.start] in tuple("\"'“‘`"))
         end += text[end:end + 1] in tuple("\"'”’`")
         text = f"{text[:max(0, start)]} {mark} {text[end:]}"
-    return " ".join(normalize_question(text).lower().split()), marks
+    text = without_gloss(" ".join(normalize_question(text).lower().split()))
+    twice = re.compile(r"(\{\w\d+\}) ?\( ?(\{\w\d+\}) ?\)")  # 방송(Broadcast)
+    return twice.sub(lambda m: m[iri_of(marks, m[1]) == iri_of(marks, m[2])], text), marks
 
 # %% ../../../nbs/80_learning/18_composition.ipynb #d1925a3c
 _NO = (r"(?:(?:that|which|who)? ?(?:(?:have|has|having|with|got) (?:no|not any)|without(?: any| an?)?|lack(?:s|ing)?(?: any| an?)?"
@@ -263,7 +265,7 @@ found = sparql("SELECT DISTINCT ?p {{ {{ " + declared + "}} UNION {{ " + above +
 FINAL(found)
 """,
     "unit": """told = [f["value"].rpartition("@")[0] or f["value"] for f in describe_entity({term!r}, fact="definition")["items"]]
-told = [t for t in told if ", in " in t or "(in " in t]
+told = [t for t in told if ", in " in t or "(in " in t or t.lower().startswith("in ")]
 if told:
     FINAL(told[0])
 """,
@@ -310,7 +312,8 @@ _AMOUNT = """for fact in describe_entity({whole!r}, fact="restriction")["items"]
         fillers = words[at[0] + 2:at[0] + 3] or [f["value"] for f in describe_entity(words[0], fact="range")["items"]]
         if {part!r} in (words[0], words[0].rpartition(":")[2].lower().removeprefix("has")) or {part!r} in fillers:
             said = {{"exactly": "", "min": "at least ", "max": "at most "}}[words[at[0]]]
-            FINAL(said + words[at[0] + 1] if said else int(words[at[0] + 1]))
+            if {bound!r} in said or not said:
+                FINAL(said + words[at[0] + 1] if said else int(words[at[0] + 1]))
 """
 _INDEFINITE = frozenset(words_called("indefinite"))
 
@@ -329,7 +332,8 @@ def _amount(m: re.Match[str], marks: Marks, question: str) -> str:
     part = m["part"]
     if part not in marks and not _may_relate(part):
         return ""
-    return _AMOUNT.format(part=iri_of(marks, part) if part in marks else part.removesuffix("s"), whole=iri_of(marks, m["whole"]))
+    name = iri_of(marks, part) if part in marks else part.removesuffix("s")
+    return _AMOUNT.format(part=name, whole=iri_of(marks, m["whole"]), bound=m.groupdict().get("bound") or "")
 
 
 _THING = r"(?:an? |the )?(?:\{[ci]\d+\}|(?!no|every|only|all)[a-z]+)"
@@ -417,7 +421,10 @@ for kind in kinds or [{term!r}]:
         found = [v.strip("'") for v in kind.strip("{{}}").split(", ")]
     elif members and (listed or not kinds or any(a.endswith("Enumeration") for a in above)):
         found = [i["iri"] for i in members]
-FINAL(found)
+if not {count}:
+    FINAL(found)
+elif found != kinds:
+    FINAL(len(found))
 """
 _EITHER = """below, those = find_terms(kind="term", below={term!r}), {{"items": [], "truncated": False}}
 if {is_class}:
@@ -431,9 +438,10 @@ elif those["items"] and ({many} or not below["items"]) and not those["truncated"
 
 
 def _values(m: re.Match[str], marks: Marks, question: str) -> str:
-    "Code for the values that a property may take: the members of an enumeration, else its range."
+    "Code for the values that a property may take, the members of an enumeration, else its range; or for the number of such members."
     terms = marks[m["term"]].terms
-    return _VALUES.format(term=next((t for t in terms if t.kind.endswith("property")), terms[0]).iri)
+    count = m.groupdict().get("count") is not None
+    return _VALUES.format(term=next((t for t in terms if t.kind.endswith("property")), terms[0]).iri, count=count)
 
 
 def _listed(m: re.Match[str], marks: Marks, question: str) -> str:
@@ -530,7 +538,7 @@ _PROGRAMS: Mapping[str, Callable[[re.Match[str], Marks, str], str]] = {
     "amount": _amount, "model": _model, "both": _both, "nested": _nested, "each": _each(), "meant": _each("definition"),
     "differ": _each("definition"), "ends": _each("domain", "range"), "values": _values, "below": _is_direct, "is": _is_a,
     "levels": _levels, "list": _listed, "kinds": _kinds, "from": _related("from"), "to": _related("to"), **PROGRAMS}
-_LATER = {"from", "to", "called", "doing", "done", "by head"}  # programs that are tried where a question describes no set
+_LATER = {"from", "to", "called", "doing", "done", "by head", "part of", "described"}  # tried where a question describes no set
 
 
 def _program(text: str,       # the question, its names marked
@@ -559,14 +567,14 @@ def compose(names: QuestionEntities,  # terms that the question names
             own: frozenset[str] = frozenset(),  # lower-case names that are no terms, such as the ontology's own
             ) -> str:                 # Python code; empty when the question describes no set of terms
     "Write the code for a question that a program answers, or that describes a set of terms by conditions."
-    measures = [m for m in names.unknown if re.search(r"\d ?$", names.question[:m.start]) or re.search(rf"\b(?:{MONTH})\b", m.text.lower())]
-    if len(measures) < len(names.unknown):
-        return ""
+    measures = [m for m in names.unknown
+                if re.search(r"\d ?$", names.question[:m.start]) or re.search(rf"\b(?:{MONTH})\b|\d", m.text.lower())]
     text, marks = _marked_question(replace(names, links=tuple(k for k in names.links if k.terms[0].kind != "ontology")))  # *in SOSA*
     text = _without_asides(text, own)
     code = _program(text, marks, names.question, False)
-    if code or measures:
-        return code if not measures or "comparable(" in code else ""
+    if code or names.unknown:
+        spoken = "hasDbXref" in code or ("value_rows(" in code and len(measures) == len(names.unknown))
+        return code if spoken or not names.unknown else ""
     found, form = _read_term_set(text, marks), classify_answer_type(re.sub(r"\{[citp]\d+\}", "{}", text))
     if found is None or form == "truth":
         return _program(text, marks, names.question, True)

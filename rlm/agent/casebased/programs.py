@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 
 from ..memory.linking import Link, singular
-from ..memory.questions import senses
+from ..memory.questions import guards_in, match_intents, senses, words_called
+from ...core.text import FUNCTION_WORDS, tokens
 from ...core.text.calendar_words import MONTH, month_number
 from ...core.text.number_words import number_told
 
@@ -74,8 +75,13 @@ def _header(m: re.Match[str], marks: Marks, question: str) -> str:
 
 
 # Values of individuals. A relation may be words; the first individual's call tells which property they mean.
-_ROWS = """def value_rows(items, relation):
-    prop = related_terms(items[0], relation)["relation"]
+_ROWS = """def value_rows(items, *names):
+    prop = ""
+    for name in names:
+        try:
+            prop = prop or related_terms(items[0], name)["relation"]
+        except Exception:
+            prop = prop
     name = "<" + prop + ">" if prop.startswith("http") else prop
     handle = sparql("SELECT DISTINCT ?x ?v {{ ?x ?p ?v . ?p <http://www.w3.org/2000/01/rdf-schema#subPropertyOf>* " + name + " }}")
     rows, more = [], True
@@ -104,7 +110,8 @@ def _any_of(*groups: str) -> str:
 
 
 SIGNS = {"<CMP>": _any_of("sign"), "<WHEN>": _any_of("when"), "<MOST>": _any_of("most"), "<LAST>": _any_of("last"),
-         "<MORE>": _any_of("more"), "<LATER>": _any_of("later"), "<ABOUT>": _any_of("about"), "<DATE>": _DATE,
+         "<MORE>": _any_of("more"), "<DEGREE>": _any_of("degree"), "<LATER>": _any_of("later"), "<ABOUT>": _any_of("about"),
+         "<DATE>": _DATE,
          "<NUMBER>": r"-?\d+(?:[.,]\d+)*", "<DOES>": "(?:does|do|did)", "<KPART>": "(?:일부|부분)",
          "<UNIT>": "(?P<unit>[a-z%]+(?:/[a-z]+)?|(?!보다|[을를이가] |넘|초과|이상|이하|미만)[가-힣]{1,4}?)?"}  # sign in a line → pattern
 
@@ -134,7 +141,9 @@ def _rows(m: re.Match[str], marks: Marks, dated: bool) -> str:
     kind = m.groupdict().get("kind")
     among = f", instance_of={iri_of(marks, kind)!r}" if kind else ""
     start = pages(f"find_terms(kind='individual'{among}", NAMES)
-    return _ROWS.format() + start + f"prop, rows = value_rows(items, {_relation(m, marks)!r})\nkept = comparable(rows, {dated})\n"
+    rel = _relation(m, marks)
+    names = f"{rel + ' date'!r}, {rel!r}" if dated and rel not in marks else f"{rel!r}"
+    return _ROWS.format() + start + f"prop, rows = value_rows(items, {names})\nkept = comparable(rows, {dated})\n"
 
 
 def _compared(m: re.Match[str], marks: Marks, question: str) -> str:
@@ -249,6 +258,7 @@ def _korean_way(subject: bool) -> Program:
 
 _BY_HEAD = """kinds = [i for i in search_entity({head!r})["items"] if i["kind"] == "class"]
 heads = [i["iri"] for i in kinds if i["label"].lower().split()[-1] == {head!r}]
+heads = [h for h in heads if all([h == k or relate(k, h)["is_a"] == "a is a b" for k in heads])]
 found = related_terms({term!r}, {rel!r}, direction="to", kind=heads[0]) if len(heads) == 1 else {{"items": [], "truncated": False}}
 if not found["truncated"]:
     FINAL([i["iri"] for i in found["items"]])
@@ -256,11 +266,202 @@ if not found["truncated"]:
 
 
 def _by_head(m: re.Match[str], marks: Marks, question: str) -> str:
-    "Code for what a relation leads from, among the only class whose name ends with a word: *organisms* for reef organism."
+    "Code for what a relation leads from, among the topmost class whose name ends with a word: *organisms*."
     return _BY_HEAD.format(head=singular(m["head"]), term=iri_of(marks, m["term"]), rel=_relation(m, marks))
+
+
+_TRUE = """rows = value_rows(items, {rel!r})[1]
+FINAL(sorted({{x for x, v in rows if v is {wanted}}}))
+"""
+
+
+def _true(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for the individuals of a kind of which a yes-or-no property is stated with yes, or with no."
+    start = pages(f"find_terms(kind='individual', instance_of={iri_of(marks, m['kind'])!r}", NAMES)
+    return _ROWS.format() + start + _TRUE.format(rel=_relation(m, marks), wanted=not m["no"])
+
+
+_EQUAL = """rows = value_rows(items, {rel!r})[1]
+FINAL(sorted({{x for x, v in rows if str(v).lower() in ({value!r}, {value!r} + ".0")}}))
+"""
+
+
+def _equal(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for the individuals that have a value: *which lift has the serial number AC-209?*"
+    kind = m.groupdict().get("kind")
+    among = f", instance_of={iri_of(marks, kind)!r}" if kind else ""
+    rel = m.groupdict().get("relation") or m["rel"]
+    start = pages(f"find_terms(kind='individual'{among}", NAMES)
+    return _ROWS.format() + start + _EQUAL.format(rel=iri_of(marks, rel), value=m["value"].strip("'\"“”‘’"))
+
+
+_DEGREE = """def told(prop):
+    said = prop.rpartition(":")[2] + " " + " ".join([str(f["value"]) for f in describe_entity(prop, fact="label")["items"]])
+    apart = "".join([" " + c if c.isupper() else c if c.isalnum() else " " for c in said])
+    return [w.lower() for w in apart.split()]
+for best, words, dated in {ways!r}:
+    props = [p["iri"] for p in find_terms(kind="property", limit=200)["items"]]
+    props = [p for p in props if any([w.startswith(word) for w in told(p) for word in words])]
+    kept = [comparable(value_rows(items, p)[1], dated) for p in props]
+    kept = [rows for rows in kept if rows]
+    if len(kept) == 1 and len(kept[0]) > 1:
+        values = [v for x, v in kept[0]]
+        FINAL(sorted([x for x, v in kept[0] if v == (max(values) if best == "max" else min(values))]))
+"""
+
+
+def _degree(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for the individuals of a kind with the highest or lowest value of the only property that an adjective measures."
+    ways = [(best, words, "date" in words) for best, *words in map(str.split, _meant("degree", m["degree"]).split("/"))]
+    start = pages(f"find_terms(kind='individual', instance_of={iri_of(marks, m['kind'])!r}", NAMES)
+    return _ROWS.format() + start + _DEGREE.format(ways=ways)
+
+
+_MOST_BELOW = """handle = sparql("SELECT ?c (COUNT(DISTINCT ?x) AS ?n) {{ ?x {way} ?c . {among}"
+                "FILTER(isIRI(?c) && isIRI(?x) && ?c != ?x) }} GROUP BY ?c")
+counts = [(r["n"], r["c"]) for r in handle.page(limit=1000)["items"] if not r["c"].startswith("owl:")]
+most = [c for n, c in counts if n == max([n for n, c in counts])] if handle.total < 1000 else []
+if {everywhere} and most != [i["iri"] for i in list_entities("root class", limit=1)["items"]]:
+    most = []
+FINAL(most)
+"""
+
+
+def _most_below(m: re.Match[str], marks: Marks, question: str) -> str:
+    """Code for the class with most classes one level below it, or most instances; where no level is named, only if it also has most
+    below it at any depth."""
+    kind, of = m.groupdict().get("kind"), re.match("inst|indi|memb|val|인스|개체|값", m["what"])
+    name = iri_of(marks, kind) if kind else ""
+    among = f"?c <http://www.w3.org/2000/01/rdf-schema#subClassOf>+ {f'<{name}>' if name.startswith('http') else name} . " if name else ""
+    way = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>" if of else "<http://www.w3.org/2000/01/rdf-schema#subClassOf>"
+    return _MOST_BELOW.format(way=way, among=among, everywhere=not (of or m["direct"] or kind))
+
+
+_LEADS = """prop = related_terms({a!r}, {rel!r})["relation"]
+steps = [f["value"].lower() for f in describe_entity(prop, fact="characteristic")["items"]]
+seen, waiting = [], [{a!r}]
+while waiting:
+    for i in related_terms(waiting.pop(), prop)["items"]:
+        if "iri" in i and i["iri"] not in seen:
+            seen.append(i["iri"])
+            if "transitive" in steps:
+                waiting.append(i["iri"])
+if any([t == {b!r} or relate(t, {b!r})["is_a"] == "a is a b" for t in seen]):
+    FINAL(True)
+"""
+
+
+def _leads(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for whether a relation leads from one term to another, in steps where it is transitive; it never says no."
+    if m["rel"] not in marks and match_intents(m["rel"]):
+        return ""
+    return _LEADS.format(a=iri_of(marks, m["a"]), b=iri_of(marks, m["b"]), rel=_relation(m, marks))
+
+
+_NEEDED = """known = [{kind!r}, *[i["iri"] for i in hierarchy({kind!r})["items"]]]
+handle = sparql("SELECT DISTINCT ?x {{ {name} <http://www.w3.org/2000/01/rdf-schema#subClassOf>* ?d . "
+                "?d <http://www.w3.org/2000/01/rdf-schema#subClassOf> ?r . ?r owl:someValuesFrom|owl:onClass ?x . "
+                "FILTER NOT EXISTS {{ ?r owl:maxQualifiedCardinality ?n }} }}")
+FINAL([x for x in handle.distinct("x")["items"] if x in known])
+"""
+
+
+def _needed(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for what each thing of a class must have, of a kind."
+    whole = iri_of(marks, m["whole"])
+    return _NEEDED.format(kind=iri_of(marks, m["kind"]), name=f"<{whole}>" if whole.startswith("http") else whole)
+
+
+def _can_have(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for whether a property may be said of a class, by its domains."
+    prop = next((t.iri for t in marks[m["property"]].terms if t.kind.endswith("property")), "")
+    return prop and _CAN_HAVE.format(whole=iri_of(marks, m["whole"]), property=prop)
+
+
+_CAN_HAVE = """if related_terms({whole!r}, {property!r})["items"]:
+    FINAL(True)
+domains = []
+for f in describe_entity({property!r}, fact="domain")["items"]:
+    domains += f["members"] if "members" in f else [f["value"]]
+if domains:
+    FINAL(any([d == {whole!r} or relate({whole!r}, d)["is_a"] in ("a is a b", "b is a a") for d in domains]))
+"""
+_PART_OF = """found = []
+for name in ({rel!r}, "part of", "partOf"):
+    if not found:
+        try:
+            found = related_terms({term!r}, name)["items"]
+        except Exception:
+            found = []
+FINAL([i["iri"] for i in found if "iri" in i])
+"""
+
+
+def _headers(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for two facts of the file's header, where both are stated."
+    facts, known = [], {*words_called("idle"), *words_called("empty"), "under", "may", "was", "what", "which", "also"}
+    for part in (m["one"], m["other"]):
+        told = [(fact, s) for fact, pattern in senses("about").items() if (s := re.search(rf"(?<![a-z가-힣])(?:{pattern})", part))]
+        rest = part.replace(told[0][1][0], " ") if len(told) == 1 else "?"
+        if len(told) != 1 or any(w not in known and w.rstrip("은는이가을를의") not in known for w in re.findall(r"[^\W_]+", rest)):
+            return ""
+        facts.append(told[0][0])
+    return _HEADERS.format(facts=facts) if facts[0] != facts[1] else ""
+
+
+_HEADERS = """told = [[f["fact"], f["value"]] for fact in {facts!r} for f in about_ontology(fact)["items"]]
+said = [fact + ": " + ", ".join([v for name, v in told if name.startswith(fact)]) for fact in {facts!r}]
+if not any([s.endswith(": ") for s in said]):
+    FINAL("; ".join(said))
+"""
+_XREFS = """said = [str(i["value"]) for i in related_terms({term!r}, "oboInOwl:hasDbXref")["items"] if "value" in i]
+FINAL([v for v in said if v.partition(":")[0].lower().startswith({db!r})])
+"""
+_XREFS_TO = """handle = sparql("SELECT DISTINCT ?x ?v {{ ?x oboInOwl:hasDbXref ?v }}")
+rows, more = [], True
+while more:
+    view = handle.page(offset=len(rows))
+    rows += view["items"]
+    more = view["truncated"] and len(view["items"]) > 0
+FINAL(sorted({{r["x"] for r in rows if {db!r} in (str(r["v"]).lower(), str(r["v"]).partition(":")[0].lower())}}))
+"""
+
+
+def _xrefs(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for the cross-references of an OBO term, of one database where that is named: *the NCBI taxon id of …*."
+    db = (m["db"] or "").replace(" ", "")
+    return _XREFS.format(term=iri_of(marks, m["term"]), db=db) if db or not re.search(r"\b(?:id|iden)|아이디|식별|번호", m.string) else ""
+
+
+_DESCRIBED = """known = [i["iri"] for i in [*hierarchy({kind!r})["items"], *instances({kind!r})["items"]]]
+said, doubt = [], False
+for term in known:
+    for fact in describe_entity(term, fact="definition")["items"]:
+        words = "".join([c if c.isalnum() else " " for c in fact["value"].lower()]).split()
+        wanted = {words!r}
+        for w in words:
+            if wanted and w.startswith(wanted[0]):
+                wanted = wanted[1:]
+        if not wanted:
+            said.append(term)
+            doubt = doubt or any([w in {turns!r} for w in words]) or ("by" in words) != {by}
+FINAL(said if len({{*said}}) == 1 and not doubt else [])
+"""
+
+
+def _described(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for the only term of a kind whose definition has the words of the question in their order: *in which mechanic do players bid?*"
+    said = re.sub(r"\{[citp]\d+\}", lambda x: marks[x[0]].mention.text.lower(), m["words"])
+    words = [t for t in tokens(said) if t not in FUNCTION_WORDS]
+    if len(words) < 3 or match_intents(m["words"]) or guards_in(m.string) or not m.string.isascii():
+        return ""
+    turns = ("not", "no", "without", "never", "except", "unlike", "cannot", "rather", "but", "or")
+    return _DESCRIBED.format(kind=iri_of(marks, m["kind"]), words=words, turns=turns, by=" by " in m["words"])
 
 
 PROGRAMS: Mapping[str, Program] = {  # name in the table → program
     "path": filled(_PATH), "ties": filled(_TIES), "criteria": filled(_CRITERIA), "header": _header, "compared": _compared,
     "dated": _dated, "first": _first, "of two": _of_two, "valued": _valued, "called": _called, "bound": _bound, "doing": _korean_way(True),
-    "done": _korean_way(False), "by head": _by_head}
+    "done": _korean_way(False), "by head": _by_head, "true": _true, "equal": _equal, "degree": _degree, "most below": _most_below,
+    "leads": _leads, "needed": _needed, "can have": _can_have, "part of": filled(_PART_OF), "headers": _headers,
+    "exists": filled("FINAL(True)\n"), "described": _described, "xrefs": _xrefs, "xrefs to": filled(_XREFS_TO)}

@@ -148,7 +148,9 @@ def begins_asking(text: str,  # words of a mention
                   ) -> bool:
     "Tell whether a mention begins with a word of asking, as *어떤 타입* does; such a mention is not looked up by its sound."
     first, *rest = text.lower().split()
-    return asks(first) if rest else _korean(first) and any(_INTERROGATIVE.match(form) for form in bare(first))
+    if rest:
+        return asks(first) or (_korean(first) and _INTERROGATIVE.match(first) is not None)
+    return _korean(first) and any(_INTERROGATIVE.match(form) for form in bare(first))
 
 
 def misspelt(text: str,  # word as it was typed

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['SPELT', 'Form', 'FILLERS', 'PARTICLES', 'words_called', 'senses', 'correct_spelling', 'normalize_question',
-           'classify_answer_type', 'mask_mentions', 'own_name', 'without_name', 'match_intents', 'resolve_direction',
-           'guards_in', 'QuestionFeatures', 'analyze_question', 'qualifiers']
+           'classify_answer_type', 'without_gloss', 'mask_mentions', 'own_name', 'without_name', 'match_intents',
+           'resolve_direction', 'guards_in', 'QuestionFeatures', 'analyze_question', 'qualifiers']
 
 # %% ../../../nbs/80_learning/03_questions.ipynb #6cce7f9c
 import re
@@ -97,12 +97,19 @@ def _near(word: str) -> Iterable[str]:
     yield from (a + c + b for a, b in splits for c in letters)
 
 
+def _longer(word: str) -> set[str]:
+    "The word with one of the letters of *which* and *what* put in behind its first."
+    return {word[:i] + c + word[i:] for i in range(1, len(word) + 1) for c in "whicaten"}
+
+
 @lru_cache(maxsize=4096)
 def correct_spelling(word: str,  # in small letters
            ) -> str:   # the word as it was where no word or several words are near
     "Correct one error in a word of asking: *whcih* is *which*."
-    if len(word) < 5 or word in SPELT:
+    if word in SPELT or (len(word) < 5 and not word.startswith("w")) or word in FUNCTION_WORDS:
         return word
+    if len(word) < 5:  # *waht*, *wich*: short words are near to too many others
+        return next((w for w in ("what", "which", "when", "who") if sorted(w) == sorted(word) or w in _longer(word)), word)
     found = {w for w in _near(word) if w in SPELT}
     same = {w.removesuffix("es").removesuffix("s") for w in found}
     endings = [w for w in found if w.endswith("s") == word.endswith("s")]
@@ -113,7 +120,7 @@ def normalize_question(text: str,  # a question
           ) -> str:
     "Return a question in plain wording: short forms written out, synonyms replaced. A plain question stays as it is."
     text = _written_out(text)
-    return re.sub(r"(?<![\w{:#/.'’-])[a-z]{5,}(?![\w}:'’-])", lambda m: correct_spelling(m[0]), text)
+    return re.sub(r"(?<![\w{:#/.'’-])[a-z]{3,}(?![\w}:'’-])", lambda m: correct_spelling(m[0]), text)
 
 # %% ../../../nbs/80_learning/03_questions.ipynb #ee2e1fd0
 Form = Literal["truth", "number", "terms", "open"]
@@ -171,6 +178,15 @@ def _capitalised(text: str) -> Iterable[str]:
     return (m[0] for m in _CAPITAL.finditer(text) if m[0].lower() not in _ASKING and (korean or not _START.search(text[:m.start()])))
 
 # %% ../../../nbs/80_learning/03_questions.ipynb #19061eeb
+_GLOSS = re.compile(r"((?<=\} )(?:의|에|은|는|이|가) (?:[가-힣]+ )*)?(?<![가-힣])[가-힣]+ ?\( ?(\{\w*\}) ?\)")
+
+
+def without_gloss(masked: str,  # a question, its names masked
+                  ) -> str:
+    "Return the question without a Korean name in front of the same name in brackets: *정격 속도(ratedSpeed)* is *ratedSpeed*."
+    return _GLOSS.sub(lambda m: f"{(m[1] or '').split(' ')[0]} {m[2]}", masked)
+
+
 def mask_mentions(text: str,                     # a question, in any language
                   mentions: Iterable[str] = (),  # known names in it, such as linked terms
                   ) -> str:
@@ -180,7 +196,7 @@ def mask_mentions(text: str,                     # a question, in any language
     text = _CODED.sub(" {} ", _ASIDE.sub(r"\1 {text} ", _TOLD.sub(" {text} ", _QUOTED.sub(_quoted, text))))
     for name in dict.fromkeys(_capitalised(text)):
         text = re.sub(rf"(?<![A-Za-z]){re.escape(name)}(?![A-Za-z])", " {} ", text)
-    return " ".join(re.sub(r"\{\}(?: \{\})+", "{}", " ".join(text.split())).split())
+    return without_gloss(" ".join(re.sub(r"\{\}(?: \{\})+", "{}", " ".join(text.split())).split()))
 
 
 def own_name(name: str,  # name of an ontology

@@ -74,7 +74,7 @@ class EntityTools:
         "All terms of a kind, in alphabetical order; total is exact. characteristic: Transitive, Functional, Symmetric …"
         chosen = check_choice(kind, [*KINDS, "root class"], "kind") or "class"
         kinds, tail = self.ontology.kinds, ""
-        found = (kinds.properties if chosen == "property" else self.index.hierarchies.roots if chosen == "root class"
+        found = (kinds.properties if chosen == "property" else self.index.current_roots if chosen == "root class"
                  else kinds.by_kind[chosen] or kinds.by_kind[_STAND_FOR.get(chosen, chosen)])
         if characteristic is not None:
             wanted = check_choice(characteristic, [c.lower() for c in CHARACTERISTICS.values()], "characteristic")

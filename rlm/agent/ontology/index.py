@@ -245,6 +245,11 @@ class OntologyIndex:
         types = {OWL + "DeprecatedClass", OWL + "DeprecatedProperty"} & set(self.ontology.kinds.types.get(iri, ()))
         return marked or bool(types) or bool(t.objects(iri, *_LINKS["replaced by"]))
 
+    @property
+    def current_roots(self) -> list[str]:
+        "The roots of the hierarchy that are not given up: OBO leaves obsolete classes without a class above them."
+        return [t for t in self.hierarchies.roots if not self.is_deprecated(t)]
+
     @cached_property
     def usage(self) -> PropertyUsage:
         "Return which class has which property."

@@ -398,8 +398,8 @@ class TermQueryTools:
                       ) -> Page:
         "What a relation leads to from a term (direction='to': what leads to it), by statements, restrictions and inverses."
         o, way = self.ontology, check_choice(direction, ["from", "to"], "direction") or "from"
-        iri, prop = o.resolve(check_text(term, "term"), prefer="class"), self._relation(check_text(relation, "relation"))
-        found = self._leads(iri, prop) if way == "from" else self._led(iri, prop)
+        iri, (prop, turned) = o.resolve(check_text(term, "term"), prefer="class"), self._relation(check_text(relation, "relation"))
+        found = self._leads(iri, prop) if (way == "from") is not turned else self._led(iri, prop)
         if kind:
             among = self._among(o.resolve(check_text(kind, "class"), prefer="class"))
             found = [t for t in found if isinstance(t, str) and t in among]
@@ -408,21 +408,25 @@ class TermQueryTools:
         return page(shown, lambda t: o.item(t) if isinstance(t, str) and is_iri(t) else {"value": o.value(t)},
                     f"related_terms({head['iri']!r}, {head['relation']!r}, direction={way!r}", head, offset, limit)
 
-    def _relation(self, words: str) -> str:
-        "The one property that is called so: just so, in other forms of its words, or with words beside them."
+    def _relation(self, words: str) -> tuple[str, bool]:
+        """The one property that is called so, in other forms of its words, or with words beside them; and whether it runs the other way, as
+        *maintained by* does for *maintains*."""
         o = self.ontology
         given = o.prefixes.expand(words)
         if given in o.kinds.properties or (given in o.graph.predicates and not str(given).startswith((OWL, RDF, RDFS))):
-            return given  # few files declare the annotations of OBO that they use
+            return given, False  # few files declare the annotations of OBO that they use
         names = {p: [split_name(local_name(p)), *(split_name(s.text) for s in o.labels.labels(p))] for p in o.kinds.properties}
         wanted, said, root = set(tokens(words)), normalise(words), _korean_root(words)
+        passive = re.search(r"(?:ed|en|wn)$", words) is not None
+        turned: tuple[Callable[[str], bool], ...] = (
+            lambda n: [*_stems(n), "by"] == _stems(words), lambda n: not passive and _stems(n) == [*_stems(words), "by"])
         tests: tuple[Callable[[str], bool], ...] = (
-            lambda n: normalise(n) == said, lambda n: _stems(n) == _stems(words), lambda n: _stems(n) == ["has", *_stems(words)],
+            lambda n: normalise(n) == said, lambda n: _stems(n) == _stems(words), lambda n: _stems(n) == ["has", *_stems(words)], *turned,
             lambda n: bool(wanted) and wanted <= set(tokens(n)), lambda n: root != "" and _korean_root(n) == root)
         for test in tests:
             if found := [p for p, known in names.items() if any(test(n) for n in known)]:
                 if len(found) == 1:
-                    return found[0]
+                    return found[0], test in turned
                 raise NotFound(f"{words!r} may mean {len(found)} properties: {', '.join(map(o.curie, found[:8]))}.", "Use one of these.")
         raise NotFound(f"There is no property {words!r} in this ontology.", "list_entities('property') lists them.")
 
@@ -440,6 +444,7 @@ class TermQueryTools:
             found: list[Term] = [v for p in family for v in t.objects(here, p) if isinstance(v, Literal) or is_iri(v)]
             found += [r.filler for r in self.definitions.restrictions(here) if r.prop in family]
             found += [s for q in inverse for s in t.subjects(here, q) if is_iri(s)] + self._bound_to(inverse, {here})
+            found += self._chained(here, family, self._leads)
             if found:
                 return found
         return []
@@ -451,7 +456,17 @@ class TermQueryTools:
         found: list[Term] = [s for g in goals for p in family for s in t.subjects(g, p) if is_iri(s)]
         found += [v for g in goals for q in inverse for v in t.objects(g, q) if isinstance(v, str) and is_iri(v)]
         found += [r.filler for r in self.definitions.restrictions(iri) if r.prop in inverse and r.required]
-        return found + self._bound_to(family, goals)
+        return found + self._bound_to(family, goals) + self._chained(iri, family, self._led)
+
+    def _chained(self, iri: str, family: set[str], step: "Callable[[str, str], list[Term]]") -> list[Term]:
+        "What chains of other properties, which imply one of the family, lead to or from the term."
+        t, found = self.ontology.graph, list[Term]()
+        for head in (h for p in family for h in t.resources(p, OWL + "propertyChainAxiom")):
+            chain, here = [p for p in t.list_members(head) if isinstance(p, str)], [iri]
+            for prop in () if family & {*chain} else chain if step == self._leads else chain[::-1]:
+                here = [v for h in here for v in step(h, prop) if isinstance(v, str) and is_iri(v)]
+            found += [] if family & {*chain} else here
+        return found
 
     def _bound_to(self, props: set[str], goals: set[str]) -> list[str]:
         "The classes each of whose instances must have such a value."
