@@ -282,7 +282,9 @@ ORCHARD = """@prefix : <https://e.org/o#> . @prefix owl: <http://www.w3.org/2002
     ("Who made this ontology and when was it last changed?", None), ("Which class has the most direct subclasses?", ["o:Organ"]),
     ("In which plant organ does light turn into sugar?", None), ("Which plant organ turns light into sugar?", ["o:Leaf"]),
     ("Which plant organ turns into fruit?", None), ("Does the file have a term for vein?", True),
-    ("wich vines are there?", ["o:t1", "o:t2"]),
+    ("wich vines are there?", ["o:t1", "o:t2"]), ("pore는 leaf의 부분이야?", True), ("leaf는 pore의 부분이야?", None),
+    ("What does a leaf do?", ["A flat organ that turns light into sugar."]), ("What does a vine do?", None),
+    ("What can be a gardener?", None), ("What is the creator and the version of this ontology?", "creator: Ada Stein; version: 4.1"),
     ("waht is a leaf?", "A flat organ that turns light into sugar.")])
 def test_what_is_asked_at_first_contact(question: str, wanted: object, tmp_path: Path) -> None:
     (tmp_path / "o.ttl").write_text(ORCHARD, "utf-8")

@@ -215,7 +215,7 @@ def _nearest_known(some: Sequence[PromptedStrategy], names: QuestionEntities) ->
 def _explore_fallback(names: QuestionEntities, turns: Sequence[tuple[str, str]], memories: str = "") -> str:
     "The next look around, or the answer if the last one showed it."
     words, links = _open_words(names), names.named or names.links
-    if re.match(r"\W*what(?:['’]s| is| are)\b", names.question, re.I):
+    if re.match(r"\W*what(?:['’]s| is| are)\b", normalize_question(names.question.lower())):
         words -= {"a", "an"}
     if not links:
         return unknown("no name", names.question, near=_nearest_known(strategies_in(memories)[:2], names))

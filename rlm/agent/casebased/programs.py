@@ -75,13 +75,16 @@ def _header(m: re.Match[str], marks: Marks, question: str) -> str:
 
 
 # Values of individuals. A relation may be words; the first individual's call tells which property they mean.
-_ROWS = """def value_rows(items, *names):
-    prop = ""
+_RELATION = """def relation_of(term, names):
     for name in names:
         try:
-            prop = prop or related_terms(items[0], name)["relation"]
+            return related_terms(term, name)["relation"]
         except Exception:
-            prop = prop
+            continue
+    return ""
+"""
+_ROWS = _RELATION + """def value_rows(items, *names):
+    prop = relation_of(items[0], names)
     name = "<" + prop + ">" if prop.startswith("http") else prop
     handle = sparql("SELECT DISTINCT ?x ?v {{ ?x ?p ?v . ?p <http://www.w3.org/2000/01/rdf-schema#subPropertyOf>* " + name + " }}")
     rows, more = [], True
@@ -337,7 +340,7 @@ def _most_below(m: re.Match[str], marks: Marks, question: str) -> str:
     return _MOST_BELOW.format(way=way, among=among, everywhere=not (of or m["direct"] or kind))
 
 
-_LEADS = """prop = related_terms({a!r}, {rel!r})["relation"]
+_LEADS = _RELATION + """prop = relation_of({a!r}, {names!r})
 steps = [f["value"].lower() for f in describe_entity(prop, fact="characteristic")["items"]]
 seen, waiting = [], [{a!r}]
 while waiting:
@@ -355,7 +358,8 @@ def _leads(m: re.Match[str], marks: Marks, question: str) -> str:
     "Code for whether a relation leads from one term to another, in steps where it is transitive; it never says no."
     if m["rel"] not in marks and match_intents(m["rel"]):
         return ""
-    return _LEADS.format(a=iri_of(marks, m["a"]), b=iri_of(marks, m["b"]), rel=_relation(m, marks))
+    names = [_relation(m, marks), *(() if m.string.isascii() else _PART)]
+    return _LEADS.format(a=iri_of(marks, m["a"]), b=iri_of(marks, m["b"]), names=names)
 
 
 _NEEDED = """known = [{kind!r}, *[i["iri"] for i in hierarchy({kind!r})["items"]]]
@@ -386,15 +390,19 @@ for f in describe_entity({property!r}, fact="domain")["items"]:
 if domains:
     FINAL(any([d == {whole!r} or relate({whole!r}, d)["is_a"] in ("a is a b", "b is a a") for d in domains]))
 """
-_PART_OF = """found = []
-for name in ({rel!r}, "part of", "partOf"):
-    if not found:
-        try:
-            found = related_terms({term!r}, name)["items"]
-        except Exception:
-            found = []
-FINAL([i["iri"] for i in found if "iri" in i])
+_PART = ("part of", "partOf")  # what a Korean *부분* stands for where no property has a Korean name
+_PART_OF = _RELATION + f"""prop = relation_of({{term!r}}, [{{rel!r}}, *{_PART}])
+FINAL([i["iri"] for i in related_terms({{term!r}}, prop)["items"] if "iri" in i])
 """
+_PURPOSE = """told = [f["value"] for f in describe_entity({term!r}, fact="definition")["items"]][:1]
+FINAL([v.rpartition("@")[0] if v[-3:-2] == "@" else v for v in told])
+"""
+
+
+def _can_be(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for what may be the value of a property; what may belong to a class is another question, and has no answer."
+    prop = next((t.iri for t in marks[m["term"]].terms if t.kind.endswith("property")), "")
+    return f"FINAL([f[\"value\"] for f in describe_entity({prop!r}, fact=\"range\")[\"items\"]])\n" if prop else "[]\n"
 
 
 def _headers(m: re.Match[str], marks: Marks, question: str) -> str:
@@ -464,4 +472,5 @@ PROGRAMS: Mapping[str, Program] = {  # name in the table → program
     "dated": _dated, "first": _first, "of two": _of_two, "valued": _valued, "called": _called, "bound": _bound, "doing": _korean_way(True),
     "done": _korean_way(False), "by head": _by_head, "true": _true, "equal": _equal, "degree": _degree, "most below": _most_below,
     "leads": _leads, "needed": _needed, "can have": _can_have, "part of": filled(_PART_OF), "headers": _headers,
-    "exists": filled("FINAL(True)\n"), "described": _described, "xrefs": _xrefs, "xrefs to": filled(_XREFS_TO)}
+    "exists": filled("FINAL(True)\n"), "described": _described, "xrefs": _xrefs, "xrefs to": filled(_XREFS_TO),
+    "purpose": filled(_PURPOSE), "can be": _can_be}
