@@ -73,13 +73,12 @@ def best_sentence(text: str,             # words of a memory
     return " ".join(sentences[max(range(len(held)), key=lambda n: (len(asked & held[n]), len(held[n]), -n))].split())
 
 
-def summary(record: MemoryRecord,           # a memory
-            query: Sequence[str] = (),      # tokens of the question: the sentence that holds most of them is taken
+def summary(record: MemoryRecord,  # a memory
             ) -> str:
-    "Return a memory in at most 100 characters: the summary it has, or its sentence nearest to the question, cut at a word."
+    "Return a memory in at most 100 characters: the summary it has, or its sentence with most words, cut at a word."
     if record.summary and len(record.summary) <= SUMMARY:
         return record.summary
-    line = best_sentence(record.text, query)
+    line = best_sentence(record.text, ())
     if len(line) <= SUMMARY:
         return line
     cut = line[:SUMMARY - 1]

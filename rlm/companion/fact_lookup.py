@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from ..core.text import clip
-from ..store.records import RECALLED, MemoryRecord
+from ..store.records import MemoryRecord
 from ..store.facts import Fact
 from ..store.storage import SQLStorage
 from ..search.candidates import LATER, LIKELY
@@ -48,8 +48,7 @@ def stating_facts(storage: SQLStorage,                # the store
         seqs = list({f.seq: None for f in latest if f.ended and not f.negated})[-1:]
     missing = [s for s in seqs if s not in found]
     known = {**found, **(storage.memories.records(missing) if missing else {})}
-    return [r for r in (known[s] for s in seqs if s in known) if r.status in RECALLED and (r.valid_to is None or r.valid_to > when)
-            and r.valid_from <= when]
+    return [r for s in seqs if (r := known.get(s)) and r.is_current(when) and r.valid_from <= when]
 
 # %% ../../nbs/85_companion/12_fact_lookup.ipynb #12a47fb5
 _INSTANT = timedelta(milliseconds=1)  # what is corrected in the moment in which it is said ends some microseconds later
@@ -88,7 +87,7 @@ def past_of(storage: SQLStorage,              # the store
         return ended_of(storage, records, now, ahead, stating)
     likely = [(seq, new) for seq, to in links.items() for new, weight in to.items() if weight >= LIKELY]
     newer = storage.memories.records([new for _, new in likely]) if likely else {}
-    current = {s: r for s, r in newer.items() if r.status in RECALLED and (r.valid_to is None or r.valid_to > now)}
+    current = {s: r for s, r in newer.items() if r.is_current(now)}
     later = {seqs[seq]: f"later: {current[s].id if by_id and s in seqs else clip(current[s].text, LATER_SHOWN)}"
              for seq, s in likely if s in current}
     return later | ended_of(storage, records, now, ahead, stating)

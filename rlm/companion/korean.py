@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['SURNAMES', 'near_names', 'particles', 'clauses', 'Topic', 'split_topic', 'copula_value', 'named_value',
-           'korean_statements', 'statements_about', 'asks_of_self', 'korean_introduction', 'kin_subjects',
-           'asked_of_near']
+           'statements_about', 'asks_of_self', 'korean_introduction', 'kin_subjects', 'asked_of_near']
 
 # %% ../../nbs/85_companion/03_korean.ipynb #613e3f97
 import re
@@ -571,18 +570,12 @@ def _with_topic(told: str) -> str:
     return f"{m['n']}{'은' if _has_coda(m['n']) else '는'} {told[m.end():]}"
 
 
-def korean_statements(sentence: str,          # one sentence
-                      speaker: str = "user",  # speaker, whom `나` and `내` mean
-                      ) -> list[Statement]:
-    "Return the facts that a Korean sentence states; questions, conditions, plans, guesses and other people's words state none."
-    return statements_about(sentence, speaker)[0]
-
-
-def statements_about(sentence: str,           # one sentence of several
-                     speaker: str = "user",   # speaker
+def statements_about(sentence: str,           # one Korean sentence of several
+                     speaker: str = "user",   # speaker, whom `나` and `내` mean
                      about: str = "",         # subject that the sentence before has left: `누나가 간호사야. 서울대병원에서 일해.`
                      ) -> tuple[list[Statement], str]:  # the facts, and the subject that is left to the next sentence
-    "Return the facts that one sentence of a text states, and what the next one is about if it names no subject."
+    """Return the facts that one sentence of a text states, and what the next one is about if it names no subject; questions, conditions,
+    plans, guesses and other people's words state none."""
     bare_sentence = sentence.strip(" .!~ㅋㅎㅠ^")
     if bare_sentence.endswith(("대", "대요")) and (m := _NEWS.fullmatch(bare_sentence)):
         told, left = statements_about(f"{_with_topic(m['s'])}어", speaker)
@@ -730,7 +723,7 @@ def kin_subjects(subject: str,        # subject of a fact that is asked for: `us
 
 
 def asked_of_near(question: str,  # questions that are asked
-                  ) -> list[tuple[str, str]]:  # subject and relation, as `korean_statements` names them
+                  ) -> list[tuple[str, str]]:  # subject and relation, as `statements_about` names them
     "Return the facts about the speaker or someone else that a whole Korean question asks for: `엄마 성함이 뭐더라?`, `동생 사는 곳`."
     p, names = particles(), near_names()
     if m := p["near_asked"].fullmatch(question.strip()):

@@ -43,7 +43,7 @@ from ..core.text.number_words import ENGLISH_NUMBERS, KOREAN_COUNTING, one_of
 from ..search.candidates import LATER
 from ..search.namespace_search import NamespaceSearch
 from ..store.embedding_model import EmbeddingModelInfo
-from ..store.records import RECALLED, Edge, Event, MemoryRecord
+from ..store.records import Edge, Event, MemoryRecord
 from ..store.storage import SQLStorage
 from ..store.writer import SQLWriter
 
@@ -510,7 +510,7 @@ class PairJudgement:
 def _is_statement(record: MemoryRecord, now: datetime) -> bool:
     "Whether a memory is current, a person's own words, and short enough to be set beside another. A question in a conversation is none."
     return (record.kind == "block" and (record.session is None or "?" not in record.text) and record.role in (None, "user")
-            and record.status in RECALLED and (record.valid_to is None or record.valid_to > now) and len(record.text) <= MOST_CHARACTERS
+            and record.is_current(now) and len(record.text) <= MOST_CHARACTERS
             and not is_kept_as_given(record) and not is_untrue(record.text))
 
 

@@ -24,7 +24,7 @@ from .arrays import GrowableArray, SeqTable
 from .vector.quantizer import COSINE_SUMS, MEASURE_QUERY, PRIOR_WEIGHT, Z_SCORES, center, center_one, vector_dot
 from .vector.vector_file import VectorChanges, catch_up, open_index, save_index, vector_file_path
 from .vector.vector_index import VectorIndex
-from .vector.vector_segments import DEFAULT_CONFIG, Allowed, Batch, IndexState, VectorIndexConfig
+from .vector.vector_segments import Allowed, Batch, IndexState
 from ..store.embedding_model import EmbeddingModelInfo, Vectors
 from ..store.protocols import ChangeSet
 from ..store.storage import SQLStorage
@@ -298,9 +298,8 @@ class SemanticIndex:
     def __init__(self,
                  backend: SQLStorage,     # the store
                  namespace: str,          # the partition
-                 config: VectorIndexConfig = DEFAULT_CONFIG,  # limits of a search's cost and of its misses
                  ) -> None:
-        self.backend, self.namespace, self.config = backend, namespace, config
+        self.backend, self.namespace = backend, namespace
         self.stamp: EmbeddingModelInfo | None = None  # model of the vectors; None: there are none
         self.unsaved = 0  # memories that were read since there was a file
         self.index: VectorIndex | None = None
@@ -331,7 +330,7 @@ class SemanticIndex:
     def _open(self, stamp: EmbeddingModelInfo) -> None:
         self.stamp, self._source = stamp, StoredVectors(self.backend, stamp, self.namespace)
         path = self._path()
-        self.index, self.unsaved = open_index(self._source, self.namespace, stamp.model, self._source.mean, path, self.config,
+        self.index, self.unsaved = open_index(self._source, self.namespace, stamp.model, self._source.mean, path,
                                               is_known=self.backend.derived_files.is_known)
         self._sample, self._dense = _BackgroundSample(), DenseMatrix()
         self._sample.refresh(self.index, self._source, None)

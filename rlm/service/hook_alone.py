@@ -31,7 +31,6 @@ def word_context(given: argparse.Namespace,  # options of the hook
     from rlm.core.text import tokens
     from rlm.store.filters import Filters
     from rlm.store.protocols import Weights
-    from rlm.store.records import RECALLED
     from rlm.store.events import EventLog
     from rlm.store.facts import FactTable, RejectionTable
     from rlm.store.fulltext import FullTextIndex
@@ -44,7 +43,7 @@ def word_context(given: argparse.Namespace,  # options of the hook
         asked = [f for name in asked_relations(question) for f in facts.about(namespace, "user", normal_value(name))]
         seqs = list(dict.fromkeys(f.seq for f in reversed(asked) if not (f.negated or f.ended)))[:FEW]
         known = memories.records(seqs) if seqs else {}
-        stated = [r for r in known.values() if r.status in RECALLED and r.valid_from <= now and (r.valid_to is None or r.valid_to > now)]
+        stated = [r for r in known.values() if r.is_current(now) and r.valid_from <= now]
         terms = tuple(dict.fromkeys(tokens(question)))
         matches = FullTextIndex(db).match(terms, namespace, Filters.read(now, kind="block"), POOL, Weights()) if terms else []
         best = max((m.score for m in matches), default=0.0)

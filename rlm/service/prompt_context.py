@@ -15,7 +15,7 @@ from typing import Any
 
 from ..core.errors import InvalidInput
 from ..store.filters import Filters
-from ..store.records import RECALLED, MemoryRecord, read_count
+from ..store.records import MemoryRecord, read_count
 from ..store.recall_log import ServedMemory
 from ..search.query_features import past_moment
 from ..companion.composer import ContextBlock, TokenCounter, compose, estimate_tokens
@@ -179,7 +179,7 @@ class ContextBuilder:
             return profile, answers
         known = shown | {r.id: r for r in self.storage.get([i for e in edges for i in (e.src, e.dst) if i not in shown], self.namespace)}
         now, gone = self.ctx.clock.now(), rejected_among(self.storage, self.namespace, list(known.values()))
-        current = {id for id, r in known.items() if id not in gone and r.status in RECALLED and (r.valid_to is None or r.valid_to > now)}
+        current = {id for id, r in known.items() if id not in gone and r.is_current(now)}
         sides = dict[str, list[str]]()
         for a, b in ((e.src, e.dst) for e in edges if e.src in current and e.dst in current):
             sides.setdefault(a, []).append(b)

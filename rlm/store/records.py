@@ -82,6 +82,12 @@ class MemoryRecord:
         words = "\n".join(map(str, self.__dict__.values())) if kinds else ""
         return tuple(kind for kind in kinds if f"[redacted: {kind}]" in words)
 
+    def is_current(self,
+                   at: datetime,  # a moment
+                   ) -> bool:
+        "Return whether it is served at a moment: its status is one of `RECALLED`, and its time is not over."
+        return self.status in RECALLED and (self.valid_to is None or self.valid_to > at)
+
     def changed(self,
                 **values: Any,  # field → new value
                 ) -> "MemoryRecord":
