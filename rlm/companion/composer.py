@@ -221,9 +221,10 @@ FLATTEN = 0.25  # exponent of the worths that are compared with likeness, so tha
 
 
 def _subject(record: MemoryRecord) -> str:
-    "The title of a memory, with a colon, where its words do not hold it: *Bike lock: the code is 4417*. Empty where they do."
+    "The title of a memory where its words do not hold it: *Bike lock: the code is 4417*, *When is it? On the 4th*. Empty where they do."
     title = " ".join((record.title or "").split())
-    return f"{clip(title, SUMMARY)}: " if title and title.casefold() not in " ".join(record.text.split()).casefold() else ""
+    mark = " " if title.endswith(("?", "？")) else ": "
+    return f"{clip(title, SUMMARY)}{mark}" if title and title.casefold() not in " ".join(record.text.split()).casefold() else ""
 
 
 class _Offer:
@@ -391,7 +392,8 @@ def _told_once(found: Sequence[tuple[MemoryRecord, float]], question: str) -> li
     "Memories without those that say in the same words what one before says, or what is asked, and those that answer nothing: *Noted.*"
     told, kept = {" ".join(question.split()).casefold()}, list[tuple[MemoryRecord, float]]()
     for record, relevance in found:
-        if (words := " ".join(record.text.split()).casefold()) not in told and not answers_nothing(record.text, record.role):
+        words = " ".join(f"{_subject(record)}{record.text}".split()).casefold()
+        if words not in told and not answers_nothing(record.text, record.role):
             told.add(words)
             kept.append((record, relevance))
     return kept

@@ -107,7 +107,7 @@ def _merge_key(record: MemoryRecord,   # a memory
         return None
     scope = tuple(sorted((k, str(v)) for k, v in record.scope.items()))
     return (speaker_of(record), record.valid_to, record.provenance.get("trust"), record.extra.get("trust"), scope,
-            record.reply_to)
+            record.reply_to, record.title)
 
 
 def _survivor(a: MemoryRecord,  # a memory

@@ -4,13 +4,14 @@
 
 # %% auto #0
 __all__ = ['WEIGHTS', 'DENSE', 'LANGUAGES', 'MOST_CHARACTERS', 'FEATURES', 'ACTIONS', 'Vector', 'HIDDEN', 'EPSILON', 'RATE',
-           'SAVE_FROM', 'SKIP_UP_TO', 'MIDDLE', 'CONFIDENCE', 'SUREST', 'KNOWN', 'NEWS', 'CONTINUES', 'FORGETS',
-           'FINAL', 'VOTE', 'DETAIL', 'SEED_RULES', 'ASIDE', 'PRAISE', 'BLAME', 'CONTINUED', 'EXTENDED', 'INDIFFERENT',
-           'SHORT', 'SEED_VALUES', 'SIZES', 'DROPOUT', 'CAPACITY', 'BATCH', 'STEPS', 'STEP', 'PRAISE_STEP', 'WIDEST',
-           'shows', 'forgotten_subject', 'Importance', 'unquoted', 'states_fact', 'only_acknowledges', 'only_asks',
-           'answers_nothing', 'importance', 'Situation', 'features', 'ContextualBandit', 'PolicyRules',
-           'PolicyDecision', 'tells', 'fact_aside', 'turn_model', 'MemoryPolicy', 'RewardValues', 'Reward',
-           'explicit_reward', 'implicit_reward', 'EnhancedBandit', 'autonomous']
+           'SAVE_FROM', 'SKIP_UP_TO', 'MIDDLE', 'CONFIDENCE', 'SUREST', 'KNOWN', 'NEWS', 'ANSWERS', 'CONTINUES',
+           'FORGETS', 'FINAL', 'VOTE', 'DETAIL', 'SEED_RULES', 'MOST_ASKED', 'ASIDE', 'PRAISE', 'BLAME', 'CONTINUED',
+           'EXTENDED', 'INDIFFERENT', 'SHORT', 'SEED_VALUES', 'SIZES', 'DROPOUT', 'CAPACITY', 'BATCH', 'STEPS', 'STEP',
+           'PRAISE_STEP', 'WIDEST', 'shows', 'forgotten_subject', 'Importance', 'unquoted', 'states_fact',
+           'only_acknowledges', 'only_asks', 'answers_nothing', 'importance', 'Situation', 'features',
+           'ContextualBandit', 'PolicyRules', 'PolicyDecision', 'tells', 'fact_aside', 'answered_question',
+           'turn_model', 'MemoryPolicy', 'RewardValues', 'Reward', 'explicit_reward', 'implicit_reward',
+           'EnhancedBandit', 'autonomous']
 
 # %% ../../nbs/85_companion/08_policy.ipynb #f55143b7
 import io
@@ -30,7 +31,7 @@ from .statement import DATA, language_data
 from .fact_extraction import denied_statements, is_untrue, text_facts
 from ..core.errors import InvalidInput
 from ..core.guard import screen
-from ..core.text import split_sentences, tokens
+from ..core.text import clip, split_sentences, tokens
 from ..core.text.normal_form import LazyPattern, text_cache
 
 # %% ../../nbs/85_companion/08_policy.ipynb #38470dd7
@@ -168,6 +169,14 @@ class Situation:
     memory_count: int = 0  # memories in the namespace
     recent_saves: int = 0  # number of saved turns among the last ten
     recent_retrievals: int = 0  # number of turns among the last ten for which memories were retrieved
+    role: str | None = None  # role of the speaker: None and `user` are a person; an assistant or a tool states nothing of one
+    asked: str = ""  # words of the assistant before this turn, of which the questions count; empty: it asked nothing
+    told: bool = False  # whether the speaker has told something a moment before
+
+    @property
+    def by_person(self) -> bool:
+        "Return whether a person speaks."
+        return self.role in (None, "user")
 
 
 def features(turn: str,             # words that were said
@@ -251,10 +260,12 @@ SUREST = 0.5  # expected reward at most before anything was learned: at 1, blame
 _ASKS = "a question that states nothing"
 KNOWN = "a question that memory may answer"  # reason for which memories are looked up though the policy would not
 NEWS = "it changes what is stored"  # reason for which a turn is kept that the policy would skip
+ANSWERS = "it answers what was asked"  # reason for which a turn is kept together with an assistant's question
 CONTINUES = "it goes on about somebody who was just told of"  # reason for which a turn with a pronoun is kept after one that was
 FORGETS = "it asks to forget"  # reason for which a turn is not kept: the service looks for what it means
 FINAL = ("small talk", "a secret", "it asks to be remembered",  # reasons that the model of turns does not touch
-         "it changes what is planned", "it changes a life", FORGETS, "a thing and its value", "it denies what may be remembered")
+         "it changes what is planned", "it changes a life", FORGETS, "a thing and its value", "it denies what may be remembered",
+         "it is not said by a person")
 _SIGNS = "forget", "memo", "request", "wish", "edit", "milestone", "lasting", "detail", "hearsay"
 VOTE = 0.5  # weight of the patterns' decision beside the model's output, which is 1 for yes and -1 for no
 DETAIL = 0.2  # importance that a statement with a person, number, day or wish for how things are done has besides
@@ -284,6 +295,7 @@ class PolicyDecision:
     state: Vector  # state that the bandit saw
     scores: Mapping[str, float]  # SAVE and SKIP → expected reward
     prior: Mapping[str, float]  # SAVE and SKIP → expected reward before anything was learned
+    answers: str = ""  # question of an assistant that a saved turn answers; empty: it answers none
 
     @property
     def action(self) -> str:
@@ -302,6 +314,7 @@ class PolicyDecision:
         return f"{both} ({self.phase}: {self.reason})"
 
 
+MOST_ASKED = 200  # characters of a question that are kept with its answer, as many as the index reads of the turn before
 _HANGUL = LazyPattern("[가-힣]")
 _SECRET_VALUE = LazyPattern(r"\d{3}|\d[-#!]|[a-z]\d|\d[a-z]", re.I)  # a secret's value that the guard has left in
 
@@ -331,6 +344,26 @@ def fact_aside(turn: str,                   # a turn of several sentences
     return len(sentences) > 1 and any(
         any(f.subject.startswith("user") and f.value and (f.single or f.relation == "allergy") for f in text_facts(s).statements)
         and not any(shows(sign, s, languages) for sign in ASIDE) for s in sentences)
+
+
+def answered_question(turn: str,         # words of a person
+                      where: Situation,  # place in the conversation, with what the assistant has asked
+                      languages: tuple[str, ...] = LANGUAGES,  # languages in whose patterns it is read
+                      ) -> str:          # empty: the turn answers none, or says nothing with it
+    """Return the assistant's question that a turn answers: *When does she start?* before *september 3rd*. An offer is none, and a question
+    that names no person is one only where something was told before it: else it may be a riddle."""
+    asked = " ".join(s for s in split_sentences(where.asked) if s.endswith(("?", "？")) and not shows("offer", s, languages)
+                     and (where.told or shows("of_person", s, languages)))
+    if not asked or len(turn) > MOST_CHARACTERS:
+        return ""
+    said = turn
+    for pattern in _patterns("laughter", languages):  # it makes no joke of an answer
+        said = pattern.sub(" ", said)
+    found, rest = importance(said, languages), said
+    for pattern in _patterns("bare_answer", languages):
+        rest = pattern.sub("", rest)
+    nothing = found.small_talk or found.unreal or found.question or not tokens(rest)
+    return "" if nothing or any(shows(sign, said, languages) for sign in ("request", "hearsay", "forget")) else clip(asked, MOST_ASKED)
 
 
 @cache
@@ -378,14 +411,15 @@ class MemoryPolicy:
         about = found.recall or (shows("own", clause, spoken) and ("technical" not in found.parts or shows("past", clause, spoken)))
         wanted = "edit" in said or ("request" in said and (found.recall or not found.explicit))
         asks = about and not found.unreal and (found.question or wanted)
-        retrieve = not found.small_talk and asks and (where.memory_count > 0 or where.turn_position > 0)
+        retrieve = not found.small_talk and asks and where.by_person and (where.memory_count > 0 or where.turn_position > 0)
         long = len(start.split()) >= (3 if _HANGUL.search(start) else 4)
         states = long and not (found.question or found.unreal) and bool(said & {"detail", "lasting"})
         sure = max(-SUREST, min(SUREST, CONFIDENCE * (found.score - MIDDLE + (DETAIL if states else 0.0))))
         prior = {"SAVE": sure, "SKIP": -sure}
         added = self.scorer(state)
         scores = {a: prior[a] + float(added[ACTIONS.index(a)]) for a in prior}
-        rule = self._by_rule(turn, found, states, said | ({"tells", "aside"} if aside else set()))
+        person = where.by_person
+        rule = self._by_rule(turn, found, states, said | ({"tells", "aside"} if aside else set())) if person else (False, FINAL[8])
         saves = rule[0] if rule else prior["SAVE"] > 0
         plain = saves and (aside or (not found.question and states_fact(start)))  # "I'm vegan now" needs no second opinion
         if self.model is not None and not plain and not (rule and rule[1] in FINAL):
@@ -397,12 +431,16 @@ class MemoryPolicy:
                 rule, prior = None, {"SAVE": sure, "SKIP": -sure}
                 scores = {a: prior[a] + float(added[ACTIONS.index(a)]) for a in prior}
         if rule is not None:
-            return PolicyDecision(rule[0], retrieve, "rule", rule[1], found, state, scores, prior)
-        save = scores["SAVE"] > scores["SKIP"] or (scores["SAVE"] == scores["SKIP"] and found.score >= MIDDLE)
-        if explore and self._rng.random() < self.epsilon:
-            return PolicyDecision(not save, retrieve, "trial", "one such turn in ten is decided the other way", found, state, scores, prior)
-        why = f"no clear case: more speaks {'for' if save else 'against'} saving it ({scores['SAVE']:+.2f} to {scores['SKIP']:+.2f})"
-        return PolicyDecision(save, retrieve, "bandit", why, found, state, scores, prior)
+            (save, why), phase = rule, "rule"
+        else:
+            save, phase = scores["SAVE"] > scores["SKIP"] or (scores["SAVE"] == scores["SKIP"] and found.score >= MIDDLE), "bandit"
+            why = f"no clear case: more speaks {'for' if save else 'against'} saving it ({scores['SAVE']:+.2f} to {scores['SKIP']:+.2f})"
+            if explore and self._rng.random() < self.epsilon:
+                save, phase, why = not save, "trial", "one such turn in ten is decided the other way"
+        answers = answered_question(turn, where, spoken) if phase != "trial" and (save or why not in FINAL) else ""
+        if answers and not save:
+            save, phase, why = True, "rule", ANSWERS
+        return PolicyDecision(save, retrieve, phase, why, found, state, scores, prior, answers)
 
     def _by_rule(self, turn: str, found: Importance, states: bool, said: Set[str]) -> tuple[bool, str] | None:
         "Return the rules' decision about saving with its reason; None where they leave it to the bandit."

@@ -22,7 +22,7 @@ from ..companion.composer import SUMMARY, summary
 from ..companion.fact_extraction import answered, text_facts
 from ..companion.policy import MemoryPolicy, Situation, shows
 from ..companion.statement import normal_value
-from ..companion.memory_facts import facts_of
+from ..companion.memory_facts import facts_of, noted_facts
 from ..companion.rejection import RejectedValue
 from .input_parsing import read_list, read_turn
 from .memory_context import MemoryContext
@@ -169,7 +169,7 @@ class ConversationReader:
             question, answer = str(turns[n - 1].get("text") or ""), str(turn.get("text") or "")
             if asks and (stated := answered(question, answer, str(turn.get("speaker") or "user"))):
                 words = " ".join(f"{question} {answer}".split())
-                yield n, words, unsafe(words), {"facts": [{"subject": s.subject, "relation": s.relation, "value": s.value} for s in stated]}
+                yield n, words, unsafe(words), {"facts": noted_facts(stated)}
                 continue
             for words, why in sentence_candidates(turn, self.policy, Situation(turn_position=n, memory_count=held)):
                 yield n, words, why, {}

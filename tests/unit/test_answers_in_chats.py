@@ -1,0 +1,96 @@
+"What a person answers to an assistant is kept with what was asked; what the assistant says, and a riddle's answer, is not."
+from collections.abc import Iterator
+
+import pytest
+
+from rlm import Memory
+from rlm.companion.composer import compose
+from rlm.companion.policy import ANSWERS, MemoryPolicy, Situation, answered_question
+from rlm.core.clock import ManualClock
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock("2026-03-04")
+
+
+@pytest.fixture
+def memory(clock: ManualClock) -> Iterator[Memory]:
+    with Memory(":memory:", embedder="none", clock=clock) as opened:
+        yield opened
+
+
+def talk(memory: Memory, clock: ManualClock, *turns: str, session: str | None = "a") -> list[str]:
+    "Observe turns, the person's and the assistant's in turn; return the words that were kept."
+    kept = []
+    for n, text in enumerate(turns):
+        clock.advance(seconds=30)
+        seen = memory.companion.observe(text, role="assistant" if n % 2 else "user", session=session)
+        kept += [seen.memory.text] if seen.memory else []
+    return kept
+
+
+@pytest.mark.parametrize(("told", "question", "answer", "asked", "word"), [
+    ("my aunt's eye surgery got moved", "Oh dear. When is it now?", "the 12th of may", "When is my aunt's surgery?", "12th"),
+    ("the dishwasher gave up again", "Oh dear. Which brand is it?", "a Miele, six years old", "Which brand is the dishwasher?", "Miele"),
+    ("can you plan my lunches", "Sure! Do you have an oven at work?", "nope, only a kettle", "Do I have an oven at work?", "kettle"),
+    ("나 요즘 테니스 배워", "멋지네요! 무슨 요일에 가세요?", "화목 저녁 여덟시", "테니스 무슨 요일에 배워?", "화목"),
+    ("강아지 병원 갔다 왔어", "괜찮은가요? 약도 받으셨나요?", "응 연고 하루 두 번", "강아지 약 받았어?", "연고")])
+def test_a_short_answer_is_kept_with_what_was_asked_and_found_by_it(
+        memory: Memory, clock: ManualClock, told: str, question: str, answer: str, asked: str, word: str) -> None:
+    assert talk(memory, clock, told, question, answer)[-1] == answer
+    clock.advance(days=5)
+    line = next(line for line in str(memory.context(asked)).splitlines() if word in line)
+    assert question.split("! ")[-1].split(". ")[-1].split("? ")[-1] in line and memory.list()[0].text == answer
+
+
+@pytest.mark.parametrize("turns", [
+    ("riddle please", "What has a neck but no head?", "a bottle"),
+    ("what a week", "Would you like a joke?", "a dad joke"), ("hi", "Hello! How are you today?", "not too bad"),
+    ("my aunt moved to Leeds", "Is she happy there?", "yes"), ("my aunt moved to Leeds", "Is she happy there?", "not sure yet"),
+    ("my aunt moved to Leeds", "Is she happy there?", "what do you think?"),
+    ("my aunt moved to Leeds", "How old is she?", "tell me a joke"),
+    ("심심해", "수수께끼 하나 해 드릴까요?", "응 쉬운 거"), ("이모가 부산으로 이사했어", "이모님은 좋아하세요?", "글쎄 몰라")])
+def test_what_answers_nothing_about_a_person_is_not_kept(memory: Memory, clock: ManualClock, turns: tuple[str, ...]) -> None:
+    assert turns[-1] not in talk(memory, clock, *turns)
+
+
+def test_an_assistants_turn_is_not_kept_and_nothing_is_looked_up_for_it(memory: Memory) -> None:
+    "The same words of a person are."
+    said = "My sister Dora lives in Lima. Remember that I own a boat."
+    seen = memory.companion.observe(said, role="assistant")
+    assert (seen.memory, seen.context, seen.decision.reason) == (None, None, "it is not said by a person")
+    assert memory.companion.observe(said, role="user").memory and memory.companion.observe(f"Well, {said}").memory
+
+
+def test_a_question_is_answered_in_its_own_conversation_and_soon(memory: Memory, clock: ManualClock) -> None:
+    for session, minutes, title in (("b", 1, None), ("a", 30, None), ("a", 1, "When does your lease end?")):
+        memory.companion.observe("When does your lease end?", role="assistant", session="a")
+        clock.advance(minutes=minutes)
+        seen = memory.companion.observe("by the end of August, I live in Oslo", session=session)
+        assert seen.memory and seen.memory.title == title
+
+
+def test_an_answer_states_the_fact_that_was_asked_for(memory: Memory, clock: ManualClock) -> None:
+    "It ends what was true before it; a title that is given stays."
+    memory.write("I live in Lyon.", id="lyon")
+    talk(memory, clock, "hello", "Hi! Where do you live?", "Tartu")
+    old = memory.get("lyon")
+    assert old.valid_to is not None
+    memory.companion.observe("Where do you work?", role="assistant", session="a")
+    seen = memory.companion.observe("at Globex", session="a", title="job")
+    assert seen.memory and seen.memory.title == "job"
+
+
+def test_a_caller_may_tell_what_was_asked() -> None:
+    where = Situation(asked="Good. How long has he had the fever?")
+    decision = MemoryPolicy().decide("since monday", where)
+    assert (decision.save, decision.reason, decision.answers) == (True, ANSWERS, "How long has he had the fever?")
+    assert not MemoryPolicy().decide("since monday").save and not answered_question("the code is 4471, no?", where)
+    assert not MemoryPolicy().decide("my pin is 4471", where).save
+
+
+def test_equal_answers_to_two_questions_both_stand_in_a_block(memory: Memory) -> None:
+    first, second = (memory.write("since monday", title=f"How long has {who} been ill?") for who in ("Ana", "Ben"))
+    text = compose([], [(first, 0.9), (second, 0.9)], "How long has Ben been ill?").text
+    assert "How long has Ana been ill? since monday" in text and "How long has Ben been ill? since monday" in text
