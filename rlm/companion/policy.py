@@ -9,7 +9,7 @@ __all__ = ['WEIGHTS', 'DENSE', 'LANGUAGES', 'MOST_CHARACTERS', 'FEATURES', 'ACTI
            'EXTENDED', 'INDIFFERENT', 'SHORT', 'SEED_VALUES', 'SIZES', 'DROPOUT', 'CAPACITY', 'BATCH', 'STEPS', 'STEP',
            'PRAISE_STEP', 'WIDEST', 'shows', 'forgotten_subject', 'Importance', 'unquoted', 'states_fact',
            'only_acknowledges', 'only_asks', 'answers_nothing', 'importance', 'Situation', 'features',
-           'ContextualBandit', 'PolicyRules', 'PolicyDecision', 'tells', 'fact_aside', 'answered_question',
+           'ContextualBandit', 'PolicyRules', 'PolicyDecision', 'tells', 'fact_aside', 'goes_on', 'answered_question',
            'turn_model', 'MemoryPolicy', 'RewardValues', 'Reward', 'explicit_reward', 'implicit_reward',
            'EnhancedBandit', 'autonomous']
 
@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .english import spelled_out
+from .english import spelled_out, with_subject
 from .statement import DATA, language_data
 from .fact_extraction import denied_statements, is_untrue, text_facts
 from ..core.errors import InvalidInput
@@ -261,7 +261,7 @@ _ASKS = "a question that states nothing"
 KNOWN = "a question that memory may answer"  # reason for which memories are looked up though the policy would not
 NEWS = "it changes what is stored"  # reason for which a turn is kept that the policy would skip
 ANSWERS = "it answers what was asked"  # reason for which a turn is kept together with an assistant's question
-CONTINUES = "it goes on about somebody who was just told of"  # reason for which a turn with a pronoun is kept after one that was
+CONTINUES = "it goes on from what was just told"  # reason for which a turn is kept after one that was
 FORGETS = "it asks to forget"  # reason for which a turn is not kept: the service looks for what it means
 FINAL = ("small talk", "a secret", "it asks to be remembered",  # reasons that the model of turns does not touch
          "it changes what is planned", "it changes a life", FORGETS, "a thing and its value", "it denies what may be remembered",
@@ -346,6 +346,15 @@ def fact_aside(turn: str,                   # a turn of several sentences
         and not any(shows(sign, s, languages) for sign in ASIDE) for s in sentences)
 
 
+def goes_on(turn: str,          # a statement that is not worth saving by itself
+            found: Importance,  # importance of the turn
+            ) -> bool:
+    """Return whether a turn, after one that was kept, tells more: it is of somebody by a pronoun, or of the speaker and theirs, or has a
+    number, a day or a name. A feeling is worth it only with a number or a day."""
+    return shows("dated", turn) or ("emotion" not in found.parts and (
+        shows("of_somebody", turn) or shows("naming", turn) or not {"personal", "preference"}.isdisjoint(found.parts)))
+
+
 def answered_question(turn: str,         # words of a person
                       where: Situation,  # place in the conversation, with what the assistant has asked
                       languages: tuple[str, ...] = LANGUAGES,  # languages in whose patterns it is read
@@ -397,7 +406,7 @@ class MemoryPolicy:
                explore: bool = False,           # whether middling turns may be decided by a try
                ) -> PolicyDecision:
         "Return the decision about a turn: save it, retrieve memories for it, both or neither."
-        turn = spelled_out(_LAUGHTER.sub("", turn))
+        turn = with_subject(spelled_out(_LAUGHTER.sub("", turn)))
         found, spoken = importance(turn, self.rules.languages), self.rules.languages
         state = features(turn, found, where)
         if self.embed is not None:

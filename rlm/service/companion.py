@@ -19,7 +19,7 @@ from ..companion.composer import ContextBlock, TokenCounter, checked_counter, es
 from ..companion.fact_extraction import answered
 from ..companion.knowledge_graph import DEPTH, ConnectedMemory
 from ..companion.memory_facts import noted_facts
-from ..companion.policy import CONTINUES, FINAL, FORGETS, KNOWN, NEWS, MemoryPolicy, PolicyDecision, Reward, Situation, shows
+from ..companion.policy import CONTINUES, FINAL, FORGETS, KNOWN, NEWS, MemoryPolicy, PolicyDecision, Reward, Situation, goes_on
 from ..companion.sleep import SleepCycle, SleepReport, UndoReport, forgetting_curve
 from ..companion.rejection import RejectedValue
 from .conversation_reader import COUNTED, ConversationReader, ConversationReading, conversation_model
@@ -33,7 +33,7 @@ from .proposals import CorrectionProposal, propose_forgetting
 from .reader import MemoryReader
 from .review_queue import ReviewQueue, WaitingMemory
 from .searcher import MemorySearcher
-from .writer import MemoryWriter, insert_news
+from .writer import MemoryWriter, insert_news, refusals
 if TYPE_CHECKING:  # loaded when a model is named
     from rlm.agent.models.base import Model
 
@@ -67,6 +67,12 @@ class _HeardTurn:
     at: datetime  # moment of the last turn
     asked: str = ""  # words of the assistant, if the last turn is one of an assistant
     told: bool = False  # whether the person has told something
+    passed_over: MemoryRecord | None = None  # what the person has told last, if it was not worth keeping by itself
+
+
+def _tells(turn: str, decision: PolicyDecision) -> bool:
+    "Whether a turn states something in as many words as it takes to be asked about it."
+    return decision.save or (decision.states and len(turn.split()) >= (3 if turn.isascii() else 2))
 
 
 class Companion:
@@ -122,12 +128,14 @@ class Companion:
                 ) -> Observation:
         """Decide about a turn and do it: look up what is known, then store the turn; for a rejected value, return why it is not stored. A
         statement that is not worth saving by itself is stored if it ends, corrects or may replace what is stored, *Mum's home again*, or if
-        it is of somebody by a pronoun and a turn was stored within ten minutes before it: *Her name's Dani*. What an assistant says, by
+        it tells more within ten minutes of a turn that was stored: *Her name's Dani*, *booked for the 6th*. What an assistant says, by
         its `role`, is not stored, but its question is the title of the answer that follows in its `session`: *When is it?*, *the 14th*."""
-        where = self._placed(where, fields)
+        session, heard = fields.get("session"), self._heard_lately(fields.get("session"))
+        where = where or self._begun()
+        where = replace(where, role=fields.get("role") or where.role, asked=where.asked or heard.asked, told=where.told or heard.told)
         request = BlockRequest(turn, budget := read_count(tokens, "tokens", 1), hits_wanted(budget))
         decision, found = self._decide(turn, where, explore, request.most)
-        self._hear(turn, where, decision, fields.get("session"))
+        self._hear(turn, where, decision, session, heard)
         block = self.prompts.build(request, found) if decision.retrieve else None
         if not (decision.save or decision.states):
             return Observation(turn, decision, context=block, proposed=tuple(propose_forgetting(
@@ -139,29 +147,31 @@ class Companion:
         record = self.writer.prepare({"text": turn, **noted}, self.ctx.clock.now())
         try:
             if decision.save:
-                return Observation(turn, decision, self.writer.insert([record], 1)[0], context=block)
+                before = [heard.passed_over] if decision.answers and heard.passed_over else []
+                before = [r for r in before if not refusals([r], self.storage.rejections)]
+                return Observation(turn, decision, self.writer.insert([*before, record], 2)[-1], context=block)
             stored, why = insert_news(self.writer, record), NEWS
-            if stored is None and shows("of_somebody", turn) and "emotion" not in decision.importance.parts and self._follows_kept(record):
+            if stored is None and goes_on(turn, decision.importance) and self._follows_kept(record):
                 stored, why = self.writer.insert([record], 1)[0], CONTINUES
+            if stored is None and _tells(turn, decision) and "emotion" not in decision.importance.parts:
+                self._heard[session] = replace(self._heard[session], passed_over=record)
             return Observation(turn, replace(decision, save=True, reason=why) if stored else decision, stored, context=block)
         except RejectedValue as e:
             return Observation(turn, decision, refused=e.message, context=block)
 
-    def _hear(self, turn: str, where: Situation, decision: PolicyDecision, session: str | None) -> None:
+    def _hear(self, turn: str, where: Situation, decision: PolicyDecision, session: str | None, before: _HeardTurn) -> None:
         "Note what the next turn of a conversation may go on from."
-        tells = decision.save or (decision.states and len(turn.split()) >= (3 if turn.isascii() else 2))
-        self._heard[session] = _HeardTurn(self.ctx.clock.now(), "" if where.by_person else turn, where.told or tells)
+        now, told = self.ctx.clock.now(), where.told or _tells(turn, decision)
+        self._heard[session] = _HeardTurn(now, told=told) if where.by_person else replace(before, at=now, asked=turn)
         self._heard.move_to_end(session)
         if len(self._heard) > MOST_HEARD:
             self._heard.popitem(last=False)
 
-    def _placed(self, where: Situation | None, fields: Mapping[str, Any]) -> Situation:
-        "The place of a turn, with its speaker's role and what was heard a moment ago in its conversation, unless the caller tells it."
-        where = where or self._begun()
-        where = replace(where, role=fields.get("role") or where.role)
-        heard = self._heard.get(fields.get("session"))
-        recent = heard is not None and self.ctx.clock.now() - heard.at <= FOLLOWS
-        return replace(where, asked=heard.asked, told=heard.told) if heard and recent and not where.asked else where
+    def _heard_lately(self, session: str | None) -> _HeardTurn:
+        "The last turn of a conversation, if it was heard a moment ago."
+        now = self.ctx.clock.now()
+        heard = self._heard.get(session, _HeardTurn(now))
+        return heard if now - heard.at <= FOLLOWS else _HeardTurn(now)
 
     def _follows_kept(self, record: MemoryRecord) -> bool:
         "Whether the memory stored last is a turn that was kept a moment ago, of the same conversation and speaker."

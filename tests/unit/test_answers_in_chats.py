@@ -5,7 +5,8 @@ import pytest
 
 from rlm import Memory
 from rlm.companion.composer import compose
-from rlm.companion.policy import ANSWERS, MemoryPolicy, Situation, answered_question
+from rlm.companion.english import with_subject
+from rlm.companion.policy import ANSWERS, CONTINUES, MemoryPolicy, Situation, answered_question
 from rlm.core.clock import ManualClock
 
 
@@ -94,3 +95,43 @@ def test_equal_answers_to_two_questions_both_stand_in_a_block(memory: Memory) ->
     first, second = (memory.write("since monday", title=f"How long has {who} been ill?") for who in ("Ana", "Ben"))
     text = compose([], [(first, 0.9), (second, 0.9)], "How long has Ben been ill?").text
     assert "How long has Ana been ill? since monday" in text and "How long has Ben been ill? since monday" in text
+
+
+@pytest.mark.parametrize(("turn", "told"), [
+    ("just got back from the dentist", "just I got back from the dentist"), ("can't drive lol", "I can't drive lol"),
+    ("oh, finally painted the shed", "oh, finally I painted the shed"), ("been to Oslo twice", "I've been to Oslo twice"),
+    ("thinking of moving to Ghent", "I'm thinking of moving to Ghent")])
+def test_a_verb_without_a_subject_is_of_the_speaker(turn: str, told: str) -> None:
+    assert with_subject(turn) == told
+
+
+@pytest.mark.parametrize("turn", ["got it", "noted, thanks", "bored of this", "Sorted by date, please", "living in Oslo is expensive",
+                                  "told you so", "need a hand", "don't use emojis", "red is nice", "excited for you", "booked"])
+def test_a_verb_that_is_nobodys_gets_no_subject(turn: str) -> None:
+    assert with_subject(turn) == turn
+
+
+@pytest.mark.parametrize("turn", ["my neighbour Ivo offered 40 for the bike", "booked! 9 june, they'll be thrilled", "we meet in Genk then",
+                                  "she's the one with the twins"])
+def test_what_goes_on_from_a_kept_turn_is_kept(memory: Memory, clock: ManualClock, turn: str) -> None:
+    "After small talk it is not."
+    talk(memory, clock, "My aunt Tilda moved to Hasselt in May.", "How nice!")
+    seen = memory.companion.observe(turn, role="user", session="a")
+    assert seen.memory and (seen.decision.reason == CONTINUES or seen.decision.phase == "rule")
+
+
+@pytest.mark.parametrize("turn", ["ooh that's genius", "fair enough", "that's all for now", "so happy right now", "what a day"])
+def test_a_reaction_after_a_kept_turn_is_not_kept(memory: Memory, clock: ManualClock, turn: str) -> None:
+    assert turn not in talk(memory, clock, "My aunt Tilda moved to Hasselt in May.", "How nice!", turn)
+
+
+def test_what_an_answered_question_was_about_is_kept_with_the_answer(memory: Memory, clock: ManualClock) -> None:
+    "It is not without an answer, nor twice, nor where a person has rejected it."
+    told = "the dishwasher gave up again"
+    assert told not in talk(memory, clock, told, "Oh dear. Which brand is it?", "thanks anyway", session="b") and not memory.list()
+    talk(memory, clock, told, "Oh dear. Which brand is it?", "a Miele", "I see. How old is it?", "about six years")
+    assert [r.text for r in reversed(memory.list())] == [told, "a Miele", "about six years"]
+    assert [r.turn for r in reversed(memory.list())] == [0, 1, 2]
+    memory.companion.reject(text=told)
+    assert talk(memory, clock, told, "Oh dear. Which brand is it?", "a Bosch", session="c") == ["a Bosch"]
+    assert told not in {r.text for r in memory.list()}
