@@ -303,6 +303,11 @@ class PolicyDecision:
         return "SAVE" if self.save else "RETRIEVE" if self.retrieve else "SKIP"
 
     @property
+    def title(self) -> dict[str, str]:
+        "Return the title under which the turn is stored, as a field: the question that it answers; empty: it answers none."
+        return {"title": self.answers} if self.answers else {}
+
+    @property
     def states(self) -> bool:
         "Return whether a turn that is not saved tells something, which may be news of what is stored; a tried skip stays one."
         told = self.importance

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlm.companion.composer import without_block
+from rlm.companion.memory_facts import noted_answer
 from rlm.companion.policy import FORGETS
 from rlm.companion.rejection import RejectedValue
 from rlm.core.errors import VersionConflict
@@ -98,15 +99,16 @@ class CapturedPrompt:
 def capture_prompt(memory: Memory,              # open namespace
                    text: str,                   # words of a person to a model
                    provenance: dict[str, Any],  # origin
+                   session: str | None = None,  # conversation of which the answers are stored: the prompt may answer what the last one asks
                    ) -> CapturedPrompt:
     """Store a prompt if the companion's policy finds it worth keeping, and return what became of it. One that asks to forget something
     proposes what is to be deleted. Raises `InvalidInput`, `StoreError`."""
-    decision = memory.companion.decide(text := without_block(text))
+    decision = memory.companion.decide(text := without_block(text), None if session is None else memory.companion.after_stored(session))
     if not decision.save:
         named = propose_forgetting(memory.reader, memory.searcher, text, provenance) if decision.reason == FORGETS else ()
         return CapturedPrompt(False, decision.reason + (f"; {len(named)} would be deleted: rlm review proposals" if named else ""))
     try:
-        kept, known = write_once(memory, text, {"role": "user"}, provenance)
+        kept, known = write_once(memory, text, {"role": "user"} | decision.title, provenance | noted_answer(decision.answers, text))
         return CapturedPrompt(True, "it was known already" if known else decision.reason, kept, known)
     except RejectedValue as e:
         return CapturedPrompt(False, e.message)

@@ -16,9 +16,8 @@ from ..core.errors import InvalidInput
 from ..store.records import MemoryRecord, read_count
 from ..store.facts import Rejection
 from ..companion.composer import ContextBlock, TokenCounter, checked_counter, estimate_tokens
-from ..companion.fact_extraction import answered
 from ..companion.knowledge_graph import DEPTH, ConnectedMemory
-from ..companion.memory_facts import noted_facts
+from ..companion.memory_facts import noted_answer
 from ..companion.policy import CONTINUES, FINAL, FORGETS, KNOWN, NEWS, MemoryPolicy, PolicyDecision, Reward, Situation, goes_on
 from ..companion.sleep import SleepCycle, SleepReport, UndoReport, forgetting_curve
 from ..companion.rejection import RejectedValue
@@ -108,6 +107,14 @@ class Companion:
         "The beginning of a conversation."
         return Situation(memory_count=self.storage.memories.count(self.namespace, COUNTED))
 
+    def after_stored(self,
+                     session: str,  # conversation of which the assistant's turns are stored
+                     ) -> Situation:
+        "Return the place of a person's turn that follows the last stored turn of a conversation, which may have asked."
+        last = self.reader.recent(1, {"session": session})
+        asks = bool(last) and last[0].role == "assistant" and self.ctx.clock.now() - last[0].valid_from <= FOLLOWS
+        return replace(self._begun(), asked=last[0].text if asks else "")
+
     def _decide(self, turn: str, where: Situation, explore: bool, most: int) -> tuple[PolicyDecision, SearchResults | None]:
         "The decision about a turn, and the memories, at most so many, for which it is looked up; None: no search decided it."
         if not isinstance(turn, str):
@@ -140,10 +147,8 @@ class Companion:
         if not (decision.save or decision.states):
             return Observation(turn, decision, context=block, proposed=tuple(propose_forgetting(
                 self.reader, self.searcher, turn, {"source": "companion"}) if decision.reason == FORGETS else ()))
-        source: dict[str, Any] = {"source": "companion", "phase": decision.phase}
-        if stated := answered(decision.answers, turn, str(fields.get("speaker") or "user")):
-            source["facts"] = noted_facts(stated)
-        noted = {"provenance": source} | ({"title": decision.answers} if decision.answers else {}) | fields
+        stated = noted_answer(decision.answers, turn, str(fields.get("speaker") or "user"))
+        noted = decision.title | {"provenance": {"source": "companion", "phase": decision.phase} | stated} | fields
         record = self.writer.prepare({"text": turn, **noted}, self.ctx.clock.now())
         try:
             if decision.save:

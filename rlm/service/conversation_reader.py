@@ -19,10 +19,10 @@ from ..core.settings import Settings
 from ..core.text import clip, is_blank, split_sentences
 from ..store.records import MemoryRecord
 from ..companion.composer import SUMMARY, summary
-from ..companion.fact_extraction import answered, text_facts
+from ..companion.fact_extraction import text_facts
 from ..companion.policy import MemoryPolicy, Situation, shows
 from ..companion.statement import normal_value
-from ..companion.memory_facts import facts_of, noted_facts
+from ..companion.memory_facts import facts_of, noted_answer
 from ..companion.rejection import RejectedValue
 from .input_parsing import read_list, read_turn
 from .memory_context import MemoryContext
@@ -167,9 +167,9 @@ class ConversationReader:
         for n, turn in enumerate(turns):
             asks = n and turns[n - 1].get("role") == "assistant" and turn.get("role") in (None, "user") and not unreadable(turn)
             question, answer = str(turns[n - 1].get("text") or ""), str(turn.get("text") or "")
-            if asks and (stated := answered(question, answer, str(turn.get("speaker") or "user"))):
+            if asks and (stated := noted_answer(question, answer, str(turn.get("speaker") or "user"))):
                 words = " ".join(f"{question} {answer}".split())
-                yield n, words, unsafe(words), {"facts": noted_facts(stated)}
+                yield n, words, unsafe(words), stated
                 continue
             for words, why in sentence_candidates(turn, self.policy, Situation(turn_position=n, memory_count=held)):
                 yield n, words, why, {}

@@ -218,7 +218,7 @@ def _question_of(event: Mapping[str, Any]) -> str:
 def _store_turn(server: HookServer, session: str, turn: dict[str, Any]) -> bool:
     "Send a turn to be stored, and return whether it was kept: a prompt if it states something, an answer if nothing of it was rejected."
     if turn["role"] == "user":
-        return bool(server.ask("/v1/observe", {"text": turn["text"]})["kept"])
+        return bool(server.ask("/v1/observe", {"text": turn["text"], "session": session})["kept"])
     return bool(server.ask("/v1/conversations", {"session": session, "turns": [turn]})["items"])
 
 

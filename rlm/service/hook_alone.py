@@ -96,7 +96,7 @@ def _write_turn() -> int:
         with Memory(given.db, namespace=given.namespace, config=given.config) as memory:
             if told["turn"]["role"] == "user":
                 from rlm.service.capture import capture_prompt
-                kept = capture_prompt(memory, told["turn"]["text"], {"source": "hook"}).kept
+                kept = capture_prompt(memory, told["turn"]["text"], {"source": "hook"}, told["session"]).kept
             else:
                 kept = bool(memory.add_conversation([told["turn"] | {"provenance": {"source": "hook"}}], session=told["session"]))
         if kept:

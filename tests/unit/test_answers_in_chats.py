@@ -8,6 +8,7 @@ from rlm.companion.composer import compose
 from rlm.companion.english import with_subject
 from rlm.companion.policy import ANSWERS, CONTINUES, MemoryPolicy, Situation, answered_question
 from rlm.core.clock import ManualClock
+from rlm.service.capture import capture_prompt
 
 
 @pytest.fixture
@@ -135,3 +136,16 @@ def test_what_an_answered_question_was_about_is_kept_with_the_answer(memory: Mem
     memory.companion.reject(text=told)
     assert talk(memory, clock, told, "Oh dear. Which brand is it?", "a Bosch", session="c") == ["a Bosch"]
     assert told not in {r.text for r in memory.list()}
+
+
+def test_a_prompt_that_answers_the_last_stored_turn_is_kept_with_what_that_asks(memory: Memory, clock: ManualClock) -> None:
+    memory.add_conversation([{"text": "Sorry to hear that. How long has your tooth hurt?", "role": "assistant"}], session="a")
+    assert not capture_prompt(memory, "since monday", {}, "b").kept and not capture_prompt(memory, "since monday", {}).kept
+    kept = capture_prompt(memory, "since monday", {"source": "hook"}, "a")
+    assert kept.memory and kept.memory.title == "How long has your tooth hurt?" and kept.memory.session is None
+    assert capture_prompt(memory, "since monday", {"source": "hook"}, "a").duplicate
+    memory.add_conversation([{"text": "Where do you live?", "role": "assistant"}], session="a")
+    kept = capture_prompt(memory, "Tartu", {"source": "hook"}, "a")
+    assert kept.memory and memory.backend.facts.of([kept.memory.seq])[kept.memory.seq][0].relation == "residence"
+    clock.advance(minutes=30)
+    assert not capture_prompt(memory, "next to the old mill", {}, "a").kept

@@ -48,7 +48,7 @@ def make_context(call: Call, body: ContextBody) -> Any:
 @remembering.add("POST", "/observe", "ObservedOut", 507, span="memory.observe")
 def observe_prompt(call: Call, body: ObserveBody) -> Any:
     "Keep what a prompt states, if the companion's policy finds it worth keeping: a fact, a wish; no question, no order, no small talk."
-    return capture_prompt(call.memory, body.text, call.provenance)
+    return capture_prompt(call.memory, body.text, call.provenance, body.session)
 
 
 @talking.add("POST", "/conversations:remember", "RememberedOut", 503, 507, span="memory.remember")

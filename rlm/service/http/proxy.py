@@ -144,7 +144,8 @@ class MemoryProxy:
     def keep(self,
              caller: Token,   # token of the speaker, or of the person who was answered
              words: str,      # words of a person, or of the model
-             session: str | None = None,  # conversation that an answer is a turn of; None: the words are a person's
+             session: str,    # conversation
+             answer: bool = False,  # whether the words are the model's, and are stored as a turn
              ) -> None:
         "Keep what a person states, or an answer as a turn. What fails is logged: the client is answered all the same."
         came, said = {"source": "proxy", "caller": caller.id}, words.strip()[:MOST_STORED]
@@ -152,8 +153,8 @@ class MemoryProxy:
             return
         try:
             with self.pool.use(caller.namespace) as memory:
-                if session is None:
-                    capture_prompt(memory, said, came)
+                if not answer:
+                    capture_prompt(memory, said, came, session)
                 else:
                     stored = memory.add_conversation([{"text": said, "role": "assistant", "provenance": came}], session=session)
                     for why in stored.refused.values():
@@ -227,13 +228,13 @@ class MemoryProxy:
         if mode == "read" or not self.capturing or not caller.may("write"):
             return await self.forward(request, body, more=told)
         new = words if at == len(messages) - 1 else ""  # after a call of a tool the same words stand there again
-        stated = asyncio.create_task(asyncio.to_thread(self.keep, caller, new))  # an upstream that fails takes nothing along
+        stated = asyncio.create_task(asyncio.to_thread(self.keep, caller, new, session))  # an upstream that fails takes nothing along
         self.keeping[stated] = caller.namespace
         stated.add_done_callback(self.keeping.pop)
 
         async def answered(text: str) -> None:
             await stated
-            await asyncio.to_thread(self.keep, caller, without_block(text, block), session)
+            await asyncio.to_thread(self.keep, caller, without_block(text, block), session, True)
         return await self.forward(request, body, answered, told)
 
     async def answer(self,

@@ -453,6 +453,8 @@ class ObserveBody(RequestModel):
     "A prompt that a person gave to a model."
 
     text: Text = about("The prompt", "We use tabs, not spaces, in this repo.")
+    session: Label | None = about("The conversation it is part of: it may answer what the last stored turn of that asks", "evening",
+                                  default=None)
 
 
 class ApplyBody(RequestModel):
