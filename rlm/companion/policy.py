@@ -367,7 +367,7 @@ def answered_question(turn: str,         # words of a person
     """Return the assistant's question that a turn answers: *When does she start?* before *september 3rd*. An offer is none, and a question
     that names no person is one only where something was told before it: else it may be a riddle."""
     asked = " ".join(s for s in split_sentences(where.asked) if s.endswith(("?", "？")) and not shows("offer", s, languages)
-                     and (where.told or shows("of_person", s, languages)))
+                     and (where.told or shows("of_listener", s, languages) or shows("pronoun", s, languages)))
     if not asked or len(turn) > MOST_CHARACTERS:
         return ""
     said = turn

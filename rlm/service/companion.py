@@ -18,7 +18,7 @@ from ..store.facts import Rejection
 from ..companion.composer import ContextBlock, TokenCounter, checked_counter, estimate_tokens
 from ..companion.knowledge_graph import DEPTH, ConnectedMemory
 from ..companion.memory_facts import noted_answer
-from ..companion.policy import CONTINUES, FINAL, FORGETS, KNOWN, NEWS, MemoryPolicy, PolicyDecision, Reward, Situation, goes_on
+from ..companion.policy import CONTINUES, FINAL, FORGETS, KNOWN, NEWS, MemoryPolicy, PolicyDecision, Reward, Situation, goes_on, shows
 from ..companion.sleep import SleepCycle, SleepReport, UndoReport, forgetting_curve
 from ..companion.rejection import RejectedValue
 from .conversation_reader import COUNTED, ConversationReader, ConversationReading, conversation_model
@@ -152,7 +152,7 @@ class Companion:
         record = self.writer.prepare({"text": turn, **noted}, self.ctx.clock.now())
         try:
             if decision.save:
-                before = [heard.passed_over] if decision.answers and heard.passed_over else []
+                before = [heard.passed_over] if heard.passed_over and (decision.answers or shows("pronoun", turn)) else []
                 before = [r for r in before if not refusals([r], self.storage.rejections)]
                 return Observation(turn, decision, self.writer.insert([*before, record], 2)[-1], context=block)
             stored, why = insert_news(self.writer, record), NEWS

@@ -149,3 +149,9 @@ def test_a_prompt_that_answers_the_last_stored_turn_is_kept_with_what_that_asks(
     assert kept.memory and memory.backend.facts.of([kept.memory.seq])[kept.memory.seq][0].relation == "residence"
     clock.advance(minutes=30)
     assert not capture_prompt(memory, "next to the old mill", {}, "a").kept
+
+
+def test_the_turn_that_names_whom_a_kept_turn_means_is_kept_before_it(memory: Memory, clock: ManualClock) -> None:
+    named, meant = "so Greta dropped by on the way", "turns out my cousin told her to go vegan"
+    assert talk(memory, clock, named, "How nice!", "it rained a lot") == [] and not memory.list()
+    assert talk(memory, clock, named, "How nice!", meant) == [meant] and [r.text for r in memory.list()] == [meant, named]
