@@ -186,7 +186,7 @@ _DROPPED = LazyPattern(  # beginning of a turn whose verb has no subject: it is 
     r"based|called|named|fixed|solved|sorted|confused|worried|scared)[a-z]{2,}[a-df-z]ed)|(?P<am>thinking (?:of|about)|"
     r"moving (?:to|in|out)|living (?:in|with)|working (?:at|for|in|as)|staying (?:at|in|with)|starting|expecting)"
     r"(?!.* (?:is|are|was|were|takes?|costs?|can|would|will) )|"
-    r"(?P<have>been)) (?!it\b|that\b|you\b|this\b|by\b)", re.I)
+    r"(?P<have>been)) (?!(?:it|that|you|this|him|her|them|by)\b)", re.I)
 
 
 def with_subject(text: str,  # a turn, with its apostrophes
