@@ -35,7 +35,7 @@ class GrowableArray:
     def extend(self,
                values: Sequence[Any] | NDArray[Any],  # numbers of its type, or convertible ones
                ) -> None:
-        "Append values."
+        "Append values at the end; the array grows by itself."
         end = self.size + len(values)
         if end > len(self.buffer):
             more = np.zeros(max(end, 2 * self.size) - self.size, self.buffer.dtype)
@@ -90,7 +90,7 @@ class SeqTable:
             seqs: NDArray[np.int64],  # (n,) numbers of memories, each once
             values: Any,              # (n,) or one value for all
             ) -> None:
-        "Give memories values."
+        "Set the value of some memories, in place of the one that each had."
         if not len(seqs):
             return
         if self._array is not None and not self._reach(self._array, int(seqs.min()), int(seqs.max()), len(seqs)):

@@ -41,7 +41,7 @@ class CorrectionProposal:
     action: Literal["reject", "delete"] = "reject"  # what is asked for: reject, it is wrong; delete, it is to be forgotten
 
     def as_dict(self) -> dict[str, Any]:
-        "Return it for JSON."
+        "Return the proposal as a dictionary for JSON, with the memory as its id and text."
         return {"id": self.memory.id, "text": self.memory.text, "reason": self.reason, "at": to_iso(self.at), "actor": dict(self.actor),
                 "action": self.action}
 

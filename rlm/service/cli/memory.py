@@ -51,7 +51,7 @@ def set_options(**values: Any,  # values of options, as click passes them
 
 
 def _read_jsonl(lines: IO[str]) -> Iterator[dict[str, Any]]:
-    "Memories from JSON Lines."
+    "Yield the fields of a memory for each line of JSON; a line that is a text has that alone. Raises `InvalidInput` with its number."
     for number, line in enumerate(lines, start=1):
         if line.strip():
             try:

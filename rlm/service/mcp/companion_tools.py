@@ -143,7 +143,7 @@ def _can_ask(ctx: "Context[Any, Any]") -> bool:
 
 def accept_tool(source: MemorySource,  # gives the caller's memory
                 ) -> Callable[..., Awaitable[dict[str, Any]]]:
-    "Return the tool `memory_accept`."
+    "Return the tool `memory_accept`, which asks the person before it confirms a memory."
     def ask(id: MemoryId, ctx: Context[Any, Any]) -> Elicit[Acceptance] | Acceptance | None:
         with source.use("write") as memory:
             record = memory.get(id)
@@ -171,7 +171,7 @@ def accept_tool(source: MemorySource,  # gives the caller's memory
 
 def reject_tool(source: MemorySource,  # gives the caller's memory
                 ) -> Callable[..., Awaitable[dict[str, Any]]]:
-    "Return the tool `memory_reject`."
+    "Return the tool `memory_reject`, which asks the person before it rejects a memory, or proposes it where nobody can be asked."
     def ask(id: MemoryId, ctx: Context[Any, Any]) -> Elicit[Confirmation] | Confirmation | None:
         with source.use("write") as memory:
             record = memory.get(id)
@@ -198,11 +198,9 @@ def reject_tool(source: MemorySource,  # gives the caller's memory
         Do not use it for what was true once and has changed (memory_save), for a wrong wording (memory_update), or because you doubt
         something yourself.
         Example: {"id": "3066901354f1", "reason": "I have never lived in Seoul."}"""
-        if isinstance(answer, AcceptedElicitation) and answer.data is not None:
-            if answer.data.reject:
-                return await to_thread.run_sync(reject, id, reason)
-            return {"id": id, "status": "stands", "note": STANDS}
-        if isinstance(answer, DeclinedElicitation):
+        if isinstance(answer, AcceptedElicitation) and answer.data is not None and answer.data.reject:
+            return await to_thread.run_sync(reject, id, reason)
+        if isinstance(answer, DeclinedElicitation) or (isinstance(answer, AcceptedElicitation) and answer.data is not None):
             return {"id": id, "status": "stands", "note": STANDS}
         return await to_thread.run_sync(propose, id, reason)
     return memory_reject
