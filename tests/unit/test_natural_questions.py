@@ -245,14 +245,14 @@ def test_a_count_of_things_is_no_count_of_kinds_and_all_or_in_total_is_at_any_de
 
 ORCHARD = """@prefix : <https://e.org/o#> . @prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix dc: <http://purl.org/dc/elements/1.1/> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
-@prefix oboInOwl: <http://www.geneontology.org/formats/oboInOwl#> .
+@prefix oio: <http://www.geneontology.org/formats/oboInOwl#> .
 <https://e.org/o> a owl:Ontology ; owl:versionInfo "4.1" ; dc:creator "Ada Stein" .
 :part_of a owl:ObjectProperty, owl:TransitiveProperty ; rdfs:label "part of" . :grows a owl:ObjectProperty ; rdfs:label "grows" .
 :Plant a owl:Class ; rdfs:label "plant" . :Organ a owl:Class ; rdfs:label "plant organ" .
 :Leaf a owl:Class ; rdfs:label "leaf" ; rdfs:subClassOf :Organ ; rdfs:comment "A flat organ that turns light into sugar." .
 :Pore a owl:Class ; rdfs:label "pore" ; rdfs:subClassOf :Organ, [ a owl:Restriction ; owl:onProperty :part_of ; owl:someValuesFrom :Vein ] .
 :Vein a owl:Class ; rdfs:label "vein" ; rdfs:subClassOf :Organ, [ a owl:Restriction ; owl:onProperty :part_of ; owl:someValuesFrom :Leaf ] ;
-  oboInOwl:hasDbXref "PO:0000034", "WIKI:Q7" .
+  oio:hasDbXref "PO:0000034", "WIKI:Q7" ; oio:hasExactSynonym "nervure" .
 :Thorn a owl:Class ; rdfs:label "thorn" ; rdfs:subClassOf :Organ ; rdfs:comment "A hard organ that does not turn into fruit." .
 :Old a owl:Class ; rdfs:label "obsolete stalk" ; owl:deprecated true .
 :Orchard a owl:Class ; rdfs:label "orchard" . :Vine a owl:Class ; rdfs:subClassOf :Plant ; rdfs:label "vine" .
@@ -284,7 +284,9 @@ ORCHARD = """@prefix : <https://e.org/o#> . @prefix owl: <http://www.w3.org/2002
     ("Which plant organ turns into fruit?", None), ("Does the file have a term for vein?", True),
     ("wich vines are there?", ["o:t1", "o:t2"]), ("pore는 leaf의 부분이야?", True), ("leaf는 pore의 부분이야?", None),
     ("What does a leaf do?", ["A flat organ that turns light into sugar."]), ("What does a vine do?", None),
-    ("What can be a gardener?", None), ("What is the creator and the version of this ontology?", "creator: Ada Stein; version: 4.1"),
+    ("What can be a gardener?", None),
+    ("Which organ has the synonym nervure?", ["o:Vein"]),
+    ("What is the creator and the version of this ontology?", "creator: Ada Stein; version: 4.1"),
     ("waht is a leaf?", "A flat organ that turns light into sugar.")])
 def test_what_is_asked_at_first_contact(question: str, wanted: object, tmp_path: Path) -> None:
     (tmp_path / "o.ttl").write_text(ORCHARD, "utf-8")

@@ -422,10 +422,11 @@ said = [fact + ": " + ", ".join([v for name, v in told if name.startswith(fact)]
 if not any([s.endswith(": ") for s in said]):
     FINAL("; ".join(said))
 """
-_XREFS = """said = [str(i["value"]) for i in related_terms({term!r}, "oboInOwl:hasDbXref")["items"] if "value" in i]
+_XREFS = """found = related_terms({term!r}, "http://www.geneontology.org/formats/oboInOwl#hasDbXref")["items"]
+said = [str(i["value"]) for i in found if "value" in i]
 FINAL([v for v in said if v.partition(":")[0].lower().startswith({db!r})])
 """
-_XREFS_TO = """handle = sparql("SELECT DISTINCT ?x ?v {{ ?x oboInOwl:hasDbXref ?v }}")
+_XREFS_TO = """handle = sparql("SELECT DISTINCT ?x ?v {{ ?x <http://www.geneontology.org/formats/oboInOwl#hasDbXref> ?v }}")
 rows, more = [], True
 while more:
     view = handle.page(offset=len(rows))
@@ -473,4 +474,4 @@ PROGRAMS: Mapping[str, Program] = {  # name in the table → program
     "done": _korean_way(False), "by head": _by_head, "true": _true, "equal": _equal, "degree": _degree, "most below": _most_below,
     "leads": _leads, "needed": _needed, "can have": _can_have, "part of": filled(_PART_OF), "headers": _headers,
     "exists": filled("FINAL(True)\n"), "described": _described, "xrefs": _xrefs, "xrefs to": filled(_XREFS_TO),
-    "purpose": filled(_PURPOSE), "can be": _can_be}
+    "itself": filled("FINAL([{term!r}])\n"), "purpose": filled(_PURPOSE), "can be": _can_be}
