@@ -4,6 +4,7 @@ import gc
 import importlib.util
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from weakref import ref
@@ -36,6 +37,7 @@ from rlm.search.candidates import Searcher
 from rlm.search.query_features import QueryFeatures
 from rlm.search.scoring import DEFAULT_WEIGHTS, KERNEL_TOP_K
 from rlm.search.semantic_index import StoredVectors
+from rlm.search.vector.vector_file import open_index
 from rlm.search.vector.vector_segments import DEFAULT_CONFIG
 from rlm.store.filters import Filters
 from rlm.store.protocols import MAX_TERMS
@@ -258,8 +260,9 @@ def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Mem
     some, path = stream(700, 4, 60), tmp_path / "memory.db"
     begun(path, some)
     monkeypatch.setattr("rlm.search.semantic_index.DENSE_LIMIT", 0)
+    with_axes = partial(open_index, config=replace(DEFAULT_CONFIG, axes_from=256))
+    monkeypatch.setattr("rlm.search.semantic_index.open_index", with_axes)
     with Memory(path, embedder=model_of(some), checkpoints="full") as memory:
-        memory.index.semantic.config = replace(DEFAULT_CONFIG, axes_from=256)
         memory.index.model()
         for turn in list(some.turns())[some.live:some.live + 20]:
             memory.write(**turn)
