@@ -69,7 +69,7 @@ _PEOPLE = {who: n for n, every in enumerate((  # who is asked about → group
         "cousin", "flatmate housemate", "girlfriend", "boyfriend")))) for who in every}
 _NOT_OWNERS = frozenset({"what", "who", "where", "when", "how", "that", "it", "here", "there", "let", "she", "he"})  # before *'s* for *is*
 _TITLES = frozenset(title + end for title in (*KOREAN_TITLES, "") for end in ("", "님")) - {""}
-_DOCUMENTS = {noun: n for n, every in enumerate((  # what a number is of → group
+_DOCUMENTS = {noun: n for n, every in enumerate((  # noun of a document that has a number → its group
     "passport 여권", "licence license 면허", "registration plate 차량", "membership 회원", "policy insurance 보험", "social 주민 주민등록",
     "booking reservation confirmation 예약 접수", "serial 일련", "tracking invoice 송장 운송장", "id 사번", "order 주문",
     "grant 과제 연구비", "room 방 객실", "seat 좌석", "card 카드", "participant 참가자 참여자")) for noun in every.split()}

@@ -79,7 +79,7 @@ _RELATION = """def relation_of(term, names):
     for name in names:
         try:
             return related_terms(term, name)["relation"]
-        except Exception:
+        except (ValueError, LookupError):  # the ontology has no such property
             continue
     return ""
 """

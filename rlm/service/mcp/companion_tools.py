@@ -171,7 +171,7 @@ def accept_tool(source: MemorySource,  # gives the caller's memory
 
 def reject_tool(source: MemorySource,  # gives the caller's memory
                 ) -> Callable[..., Awaitable[dict[str, Any]]]:
-    "Return the tool `memory_reject`, which asks the person before it rejects a memory, or proposes it where nobody can be asked."
+    "Return the tool `memory_reject`, which asks the person before it rejects a memory, or proposes it where no person can be asked."
     def ask(id: MemoryId, ctx: Context[Any, Any]) -> Elicit[Confirmation] | Confirmation | None:
         with source.use("write") as memory:
             record = memory.get(id)
