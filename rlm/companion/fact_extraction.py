@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from .english import WHEN, english_introduction, english_statements, spelled_out
 from .korean import MOMENT, SURNAMES, asked_of_near, asks_of_self, kin_subjects, korean_introduction, near_names
 from .korean import statements_about
-from .statement import Statement, alternatives, language_data, normal_value, relation_of
+from .statement import Statement, language_data, normal_value, relation_of
 from ..core.text import split_sentences, tokens
 from ..core.text.calendar_words import KOREAN_WEEKDAY, MONTH, WEEKDAY
 from ..core.text.kinship import ADDRESSED, korean_names
@@ -44,15 +44,7 @@ _WITH_CODA = "".join(map(chr, range(0xAC00 + 4, 0xD7A4, 28)))  # syllables that 
 _THOUGHT = LazyPattern(f"[{_WITH_CODA}] ?줄(?:로)? ?(?:알|착각)")  # 사람들이 내가 부산에 사는 줄 알아
 
 
-def _untrue(language: str) -> tuple[LazyPattern, LazyPattern]:
-    "Words by which a sentence is not told as true: those that begin it, and those that stand anywhere in it."
-    listed = [each for pattern in language_data(language)["untrue"] for each in alternatives(pattern)]
-    parts = ([each for each in listed if each.startswith("^") == first] for first in (True, False))
-    first, anywhere = (LazyPattern("|".join(part), re.I) for part in parts)
-    return first, anywhere
-
-
-_UNTRUE = _untrue("en"), _untrue("ko")
+_UNTRUE = tuple(LazyPattern("|".join(language_data(language)["untrue"]), re.I) for language in ("en", "ko"))  # what is not told as true
 
 
 _TAKEN_BACK = LazyPattern(  # a sentence that says of the one before that it is not true
@@ -65,8 +57,7 @@ _TAKEN_BACK = LazyPattern(  # a sentence that says of the one before that it is 
 def _is_untrue(sentence: str, after: str) -> bool:
     "Whether a sentence tells a story, dream or rumour, or what others believe by mistake, or the sentence after it takes it back."
     plain, korean = sentence.strip().replace("’", "'"), _is_korean(sentence)
-    first, anywhere = _UNTRUE[korean]
-    told = first.match(plain) or anywhere.search(plain) or (_THOUGHT.search(plain) if korean else None)
+    told = _UNTRUE[korean].search(plain) or (_THOUGHT.search(plain) if korean else None)
     return told is not None or _TAKEN_BACK.fullmatch(after.strip(" .!~ㅋㅎ")) is not None
 
 
@@ -151,10 +142,7 @@ _NO_NOUN = (  # words after *No,* and `아니` that are no value
 _NO_KOREAN_NOUN = (r"진짜|정말|그냥|근데|그런데|그게|그거|그건|이게|이거|이건|저기|잠깐|잠시|농담|아직|괜찮|됐|싫|몰라|"
                    r"모르|왜|뭐|무슨|어떻게|어디|누가|언제|제발|그만|하지|나중|다음|아까|방금|오늘|내일|맞|그래|이미|벌써|당연|설마|글쎄|우리|너무|완전|역시|걔|얘|둘|전부|모두")
 _NO_VERB = r"(?<![어아여해다지네까래게데자고서면니나라죠군걸요음함임])"  # a Korean noun, by its last syllable
-_BARE_CUES = (  # of each of `MEANT`, what stands in a text that does not begin as `_OPENED` does, in small letters
-    ("should be",), (), (), ("rang", "called", "phoned", "texted", "emailed", " now", " instead", "전화", "연락", "문자", "메일", "카톡"),
-    ("make that ", "make it ", "로 "), (), ("spelled", "spelt", "written", " with ", "라고 "), ("i mean",))
-_BARE_WORDS = tuple((relation, cues, LazyPattern(pattern)) for relation, cues, pattern in zip(MEANT, _BARE_CUES, (  # *I meant Subin*
+_BARE_WORDS = tuple((relation, LazyPattern(pattern)) for relation, pattern in zip(MEANT, (  # *I meant Subin*
     rf"(?i:^(?:{_OPENING})*(?:i mean|i meant|(?:that|it) should be) )"
     r"(?!(?i:to|that|it|this|what|you|we|he|she|they|i|no|not|yes|really|if|when|well|so|the|every|business)\b)"
     r"(?P<new>(?:(?:Dr|Mrs?|Ms|Prof|St)\. )?[\w'’-]+(?: [\w'’-]+){0,2})(?i: actually| of course)?[.!]*$",
@@ -178,9 +166,8 @@ _BARE_WORDS = tuple((relation, cues, LazyPattern(pattern)) for relation, cues, p
     rf"^(?P<last>[A-Za-z][\w'’-]+(?: [\w'’-]+){{0,2}}),? (?i:i mean|i meant)[.!]*$|"
     rf"{_TAKES_BACK}(?!(?:{_NO_KOREAN_NOUN}))(?P<ko>[가-힣]{{2,8}}?)(?:이요|이에요|예요|입니다|{_NO_VERB})[.!~]*$"),
     strict=True))
-_TAKEN = tuple((relation, cues, LazyPattern(pattern, re.I)) for relation, cues, pattern in (  # `그건 작년 얘기야`; *Not the olives though*
-    (TAKEN_BACK, ("scratch", "ignore", "disregard", "strike", "forget", "that", "방금", "아까", "지금", "그건", "그거",
-                  "그게", "그 말", "그 얘기"),
+_TAKEN = tuple((relation, LazyPattern(pattern, re.I)) for relation, pattern in (  # `그건 작년 얘기야`; *Not the olives though*
+    (TAKEN_BACK,
      rf"^(?:{_OPENING})*(?:(?:scratch|ignore|disregard|strike|forget) (?:that|it|what i (?:just )?said)|"
      r"that(?:['’]s| is| was) (?:no longer true|not true (?:any ?more|now)|(?:from |all )?(?:last (?:year|month|week)|years ago|ages ago|"
      r"(?:a |the )?(?:\w+ )?(?:long )?(?:time|while|year|years|months) ago|in the past|old news|outdated|over now)))[.!]*$|"
@@ -189,14 +176,12 @@ _TAKEN = tuple((relation, cues, LazyPattern(pattern, re.I)) for relation, cues, 
      r"(?:그건|그거|그게|그 말은|그 얘기는) ?(?:이제 |다 |벌써 )?"
      r"(?:(?:작년|지난달|지난주|옛날|예전|한참 전|오래 전|몇 년 전) ?(?:얘기|이야기|일|거)|"
      r"옛말|지난 (?:얘기|일)|지나간 (?:얘기|일)|취소(?:됐|할게|요|야|해))[가-힣]*)[.!~]*$"),
-    (LEFT_OUT, ("though", "however", "actually", "any more", "anymore", "빼고", "제외", "말고"),
+    (LEFT_OUT,
      r"^(?:(?:oh|but|well|and|just|though)[, ]+)*(?:not|minus|except(?: for)?|without|apart from) (?:the |any )?"
      r"(?P<x>[a-z][\w'’-]+(?: [a-z][\w'’-]+)?)(?:,? (?:though|however|actually|any ?more))[.!]*$|"
      r"^(?:(?:아|아니|참|근데)[, ]+)?(?P<ko>[가-힣]{1,8}?)(?:은|는)? ?(?:빼고|빼고요|제외하고|제외|말고는?요?)[.!~]*$")))
 _SUCH = frozenset(["", "그거", "그게", "그건", "이거", "저거", "그쪽", "that", "this", "it", "that one", "this one"])  # of no value
 _CORRECTING = LazyPattern(_TAKES_BACK, re.I)
-_OPENED = LazyPattern(rf"{_STRONG}|oh|ah|hmm|well|아|어", re.I)  # begins each `_OPENING`
-_DENIES = "not", "n't", "n’t", "말고", "아니"
 _THOSE = frozenset(["걔", "얘", "쟤", "그녀", "그분", "그거", "he", "she", "it"])  # pronouns, which name no subject by themselves
 
 
@@ -206,28 +191,20 @@ def corrects(text: str,  # words of a memory
     return _CORRECTING.match(text) is not None
 
 
-def _has(text: str, cues: tuple[str, ...]) -> bool:
-    "Whether one of some strings stands in a text."
-    return any(map(text.__contains__, cues))
-
-
 def correction(sentence: str,  # one sentence
                ) -> Statement | None:  # its subject and relation are empty: they are those of the fact that has the old value
     "Return what a sentence without a subject corrects: *not Tuesday, Wednesday*, *Correction: 9:40*, `화요일 말고 수요일`."
     said = sentence.strip()
-    small, opened = said.casefold(), _OPENED.match(said) is not None
-    if opened and (m := _BARE.match(said)):
+    if m := _BARE.match(said):
         return Statement("", "", m["new"], True)
-    taken = ((relation, m) for relation, cues, pattern in _TAKEN if _has(small, cues) and (m := pattern.match(said)))
-    for relation, m in taken:
+    for relation, m in ((relation, m) for relation, pattern in _TAKEN if (m := pattern.match(said))):
         return Statement("", relation, (m["x"] or m["ko"]) if relation == LEFT_OUT else "", True, ended=True)
-    found = next((m for pattern in _CORRECTIONS if (m := pattern.match(said))), None) if _has(small, _DENIES) else None
+    found = next((m for pattern in _CORRECTIONS if (m := pattern.match(said))), None)
     if found and normal_value(found["old"]) in _SUCH:
         return Statement("", "noun", found["new"].strip(), True)
     if found:
         return Statement("", "", found["new"].strip(), True, instead_of=(found["old"].strip(),))
-    bare = ((relation, m.groupdict()) for relation, cues, pattern in _BARE_WORDS
-            if (opened or _has(small, cues)) and (m := pattern.match(said)))
+    bare = ((relation, m.groupdict()) for relation, pattern in _BARE_WORDS if (m := pattern.match(said)))
     return next((Statement("", relation, next(filter(None, v.values()), ""), True) for relation, v in bare), None)
 
 
@@ -312,8 +289,7 @@ def text_facts(text: str,              # words of a memory
     whole, about = True, ""
     sentences = split_sentences(text)
     for n, (sentence, following) in enumerate(zip(sentences, [*sentences[1:], ""], strict=False)):
-        may_deny = _has(sentence.casefold(), ("not ", "아니"))
-        denied = _DENIED_FIRST.match(sentence) if may_deny else None  # *Not the 14th, her birthday is on the 16th*
+        denied = _DENIED_FIRST.match(sentence)  # *Not the 14th, her birthday is on the 16th*
         read, after = _read_sentence(sentence[denied.end():] if denied else sentence, speaker, about, pronouns and n == 0)
         named = denied is not None and (_OWN_FIRST.match(sentence, denied.end()) or any(s.subject not in {speaker, *_THOSE} for s in read))
         if denied and read and named:
@@ -401,8 +377,6 @@ _ASKED = (  # relations that a verb names
                               r"(?:내|제|나|저).{0,8}무슨 ?일", re.I)))
 
 
-_OF_SELF = LazyPattern(r"\b(?:(?:do|did|am|are) (?:i|we)|my (?:job|occupation))\b|어디|무슨|어느|사는|살던|다니[는던]|"
-                       r"알레르기|알러지|친|애인", re.I)  # what every one of these has
 
 
 _ASKED_ALONE = LazyPattern(r"^(?:(?:what|who|when|where)(?:'s|’s| is| are) |(?=\w+ [\w-]+[ ?]*$))(?:my|our) "
@@ -434,8 +408,7 @@ def asked_relations(question: str,  # questions that are asked
     for english, korean in (_ASKED_ALONE if alone else _OWNED).findall(question):
         words = (english or korean).split()
         out += [relation_of(_PARTICLE.sub("", phrase.removesuffix("'s")), False)[0] for phrase in (" ".join(words), words[0])]
-    asked = _ASKED if _OF_SELF.search(question) else ()
-    out += [relation for relation, pattern in asked if (m := pattern.search(question)) and asks_of_self(question[:m.start()])]
+    out += [relation for relation, pattern in _ASKED if (m := pattern.search(question)) and asks_of_self(question[:m.start()])]
     return list(dict.fromkeys(out))
 
 
@@ -450,7 +423,6 @@ _ASKED_OF = (  # where somebody else lives or works, and as what
                             rf"^(?:Is|Are) {_SOMEBODY} allergic to any\w*[ ?]*$|^Do(?:es)? {_SOMEBODY} have any (?:food )?allerg|"
                             r"^((?:우리 |내 |제 )?[가-힣]{2,}?)(?:이?[는가의]|은|이)? ?(?:(?:무슨|어떤|뭐에|무엇에) )?"
                             r"(?:알레르기|알러지)[가-힣]*(?: |$)(?:[가-힣]+ ?)?(?:뭐|뭔|무엇|있|어떤|무슨)[가-힣]*[ ?]*$")))
-_OF_OTHERS = LazyPattern("here (?:d|is|are|w)|hat do|llerg|어디|알레르기|알러지")  # what every one of these has
 _OF_WHOM = LazyPattern(r"^[Ww](?:hat|ho|hen)(?:'s|’s| is| was) ((?:my|our) [a-z-]+(?: [a-z-]+)??|[A-Z]\w+)(?:'s|’s) "
                       r"([a-z-]+(?: [a-z-]+)?)(?: again| now)?[ ?]*$")  # the property of somebody else
 _MINE = LazyPattern(r"^(?:my|our|우리|내|제) ")
@@ -465,7 +437,7 @@ def asked_facts(question: str,  # questions that are asked
         question = _IN_A_YEAR.sub("", question)
     question = told_periods(question, ANY_DAY)[1]  # *Where did I work last month?*, `작년에 어디 살았어?`
     out = [("user", relation) for relation in asked_relations(question, alone=True)]
-    for relation, pattern in _ASKED_OF if _OF_OTHERS.search(question) else ():
+    for relation, pattern in _ASKED_OF:
         if m := pattern.search(question):
             named = next(filter(None, m.groups()))
             who = f"user's {named.lower()}" if named in near_names() or named.lower() in ADDRESSED else _MINE.sub("user's ", named)

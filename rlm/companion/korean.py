@@ -17,7 +17,7 @@ from ..core.text.kinship import KIN, KOREAN_TITLES, NEAR, TRANSLATED, korean_nam
 from ..core.text.normal_form import LazyPattern
 from ..core.text.number_words import KOREAN_COUNTING, one_of
 from .life_events import TOGETHER_AGAIN, korean_health, told_alone
-from .statement import DIED, MOVED, POSSESSION, Statement, SyllablePattern, korean_wordings, language_data, normal_value
+from .statement import DIED, MOVED, POSSESSION, Statement, korean_wordings, language_data, normal_value
 from .statement import relation_of
 
 # %% ../../nbs/85_companion/03_korean.ipynb #ea472358
@@ -269,19 +269,19 @@ def _bare(predicate: str) -> str:
 _COPULA = LazyPattern(r"(?P<v>.+?)(?:이었고|이었어|였어|입니다|이에요|이예요|예요|에요|이다|이야|인데|이고|이며|임|이지|이라고 해|"
     r"라고 해|으로 정했어|야|다|요|이라구|이라|지)$")
 _VERBAL = LazyPattern(r"(?:[았었했갔왔났됐컸렸겼꼈쳤졌뒀줬봤]|습니|합니|ㅂ니|한|인|는|린|운)(?:다|어|어요|음)$|(?:해|돼|워|아|어)요?$")
-_CHANGED = SyllablePattern.compile(r"(?:(?P<a>.+?)에서 )?(?P<v>.+?)(?:으로|로) ?(?:또 |다시 )?(?:바꿨|바꾸|바뀌|바뀐|변경|옮겼|옮겨|갈아탔|"
+_CHANGED = LazyPattern(r"(?:(?P<a>.+?)에서 )?(?P<v>.+?)(?:으로|로) ?(?:또 |다시 )?(?:바꿨|바꾸|바뀌|바뀐|변경|옮겼|옮겨|갈아탔|"
     r"갈아탐|전환|교체|수정|미뤄|미뤘|연기|지연|늦춰|늦췄|당겼|당겨|조정|올랐|올라|올렸|밀렸|인상|내렸|내려|인하)")
-_OBJECT_CHANGED = SyllablePattern.compile(r"(?P<r>(?:[^ ]+ ){0,2}?[^ ]+?)(?:을|를|이|가|은|는) (?:(?P<a>.+?)에서 )?(?P<v>.+?)(?:으로|"
+_OBJECT_CHANGED = LazyPattern(r"(?P<r>(?:[^ ]+ ){0,2}?[^ ]+?)(?:을|를|이|가|은|는) (?:(?P<a>.+?)에서 )?(?P<v>.+?)(?:으로|"
     r"로) ?(?:또 |다시 )?(?:바꿨|바꾸|바뀌|바뀐|변경|옮겼|교체|수정|미뤄|미뤘|연기|늦췄|당겼|당겨|조정|올랐|올라|올렸|"
     r"밀렸|인상|내렸|내려|인하)")
-_PREFERS = SyllablePattern.compile(r"(?:(?P<w>.+?)보다(?:는)? )?(?P<v>.+?)(?:을|를|이|가)? ?(?:더 좋|선호)")
-_STOPPED = SyllablePattern.compile(r"(?P<v>.+?)(?:을|를|은|는)? ?(?:끊었|끊으셨|끊기로|그만뒀|그만두(?!라|고|려|면|지)|관뒀|"
+_PREFERS = LazyPattern(r"(?:(?P<w>.+?)보다(?:는)? )?(?P<v>.+?)(?:을|를|이|가)? ?(?:더 좋|선호)")
+_STOPPED = LazyPattern(r"(?P<v>.+?)(?:을|를|은|는)? ?(?:끊었|끊으셨|끊기로|그만뒀|그만두(?!라|고|려|면|지)|관뒀|"
     r"(?:해지|탈퇴)(?![를는도]? ?[안못] |하지|한 적|할|하려|하고 싶|하면|해야|해도|해 ?줘))")
-_PARTED_ALONE = SyllablePattern.compile(r"(?:[^ ]+(?:에서|에게|한테|께|에) )?(?:팔았|팔아 버렸)|"
+_PARTED_ALONE = LazyPattern(r"(?:[^ ]+(?:에서|에게|한테|께|에) )?(?:팔았|팔아 버렸)|"
                                         r"[^ ]+(?:에게|한테|께) ?(?:줬|주었|물려줬|넘겼|드렸)")
-_PARTED_WITH = SyllablePattern.compile(r"(?P<v>.+?)(?:을|를|은|는)? ?(?:[^ ]+(?:에서|에게|한테|께|에) )?(?:팔았|처분|버렸)|"
+_PARTED_WITH = LazyPattern(r"(?P<v>.+?)(?:을|를|은|는)? ?(?:[^ ]+(?:에서|에게|한테|께|에) )?(?:팔았|처분|버렸)|"
                                        r"(?P<w>.+?)(?:을|를|은|는)? [^ ]+(?:에게|한테|께) ?(?:줬|주었|물려줬|넘겼|드렸)")
-_TRADED = SyllablePattern.compile(
+_TRADED = LazyPattern(
     r"(?P<a>[^ ]+?)(?:을|를|은|는)? (?:팔고|버리고|처분하고|끊고|접고|해지하고|관두고|그만두고|때려치우고|대신|말고) "
     r"(?P<b>.+?)(?:을|를|으로|로|에|이|가)? ?(?:샀|사서|뽑았|장만|시작|갈아탔|바꿨|옮겼|배우|다니|다녀|써|쓰|쓴|마셔|마시|먹|타고|탄다)")
 _WORKPLACE = LazyPattern("(?:회사|은행|병원|연구소|스타트업|기업|전자|그룹|공장|사무소|대학교?)$")
@@ -290,12 +290,12 @@ SURNAMES = (  # of 98 of 100 Koreans
 _PERSON = LazyPattern(rf"(?!선[생수장배]|소[방설장]|마[케술사]|설계|석사)[{SURNAMES}](?:[가-힣]{{2}}(?: ?(?:님|{_TITLE}))?| ?{_TITLE})")
 _ROLE_TO = LazyPattern(rf"(?P<n>{_ROLE.pattern}) (?P<v>{_PERSON.pattern})")
 _AMOUNT = LazyPattern(rf"(?:을|를)? (?:하루에? )?(?:\d+|{one_of(KOREAN_COUNTING, 1, 5)}|몇) ?(?:잔|병|캔|개|그릇|컵|번|알|쪽)씩?$")
-_COUNT = SyllablePattern.compile(r"(?:(?:집에|우리 집에|나는|저는|나|저|우리는|우리)(?:는)? )?"
+_COUNT = LazyPattern(r"(?:(?:집에|우리 집에|나는|저는|나|저|우리는|우리)(?:는)? )?"
     r"(?P<x>고양이|강아지|개|토끼|닭|햄스터|아이|딸|아들|동생|형제|자매|손주)(?:이|가|는|은)? "
     rf"(?P<n>\d+|{one_of(KOREAN_COUNTING, 1, 10)}) ?(?:마리|명)(?:가|이|를|을)? ?"
     r"(?:있|야|이야|예요|이에요|입니다|키우|키워|키운|됐|되었)")
-_NOT_THAT = SyllablePattern.compile(r"(?P<x>[^ ]+?)(?:이|가|은|는)? 아니(?:라|고) ")
-_BUT_THIS = SyllablePattern.compile(r"(?P<x>[^ ]+?)(?:은|는)? 말고 ")  # a value for another only where a noun follows: `28살 말고 29살이야`
+_NOT_THAT = LazyPattern(r"(?P<x>[^ ]+?)(?:이|가|은|는)? 아니(?:라|고) ")
+_BUT_THIS = LazyPattern(r"(?P<x>[^ ]+?)(?:은|는)? 말고 ")  # a value for another only where a noun follows: `28살 말고 29살이야`
 
 
 _CALLED = LazyPattern(r"(?P<v>[^ ]+?(?: [^ ]+?)?)(?:이라고|라고) (?:합니다|해요|해|하는데|하고|하며)")  # 이서연이라고 합니다
@@ -422,7 +422,7 @@ def _named(t: Topic, speaker: str, value: str, instead: tuple[str, ...]) -> Stat
 
 _HAS = LazyPattern(r"(?P<v>.+?)(?:을|를)? ?(?:타|써|쓴다|탄다|타고 다녀|쓰고 있어)요?")  # 차는 아반떼 타
 _APPOINTMENT = LazyPattern(".* [^ ]*(?:예약|면접|시험|상담|진료|검진)")
-_CANCELLED = SyllablePattern.compile(  # not a lesson: one of many may be meant
+_CANCELLED = LazyPattern(  # not a lesson: one of many may be meant
     r"(?P<r>.*?(?:예약|약속|면접|미팅|상담|진료|검진|회식|모임|여행|출장|동창회|결혼식|콘서트|공연|파티|캠핑|소풍|"
     r"항공편|비행기|휴가|행사|잔치|수술))"
     r"(?:을|를|은|는|이|가)? ?(?:취소(?:했|됐|되었|함|됨|$)|무산(?:됐|되었)|못 ?가게 ?(?:됐|되었)|안 ?가기로 ?했|없던 ?일이? ?[됐되])")
@@ -501,12 +501,12 @@ _PAST_STATE = LazyPattern("살았|살던|거주했|지냈|자취했|다녔|근�
 
 _WHEN_DIED = (r"(?:\d+년|\d+월|\d+일|(?:지난 ?|작년 |올해 |재작년 |이번 |저번 ?)?(?:봄|여름|가을|겨울|달|주|주말|해)|작년|올해|재작년|"
               r"얼마 전|(?:[두세네몇한]|일|이|삼|\d+) ?(?:년|달|개월|주|주일) 전|[가-힣]+요일|오늘|아침|새벽|밤|오전|오후|방금)(?:에|쯤)?")
-_DIED = SyllablePattern(frozenset("죽셨났갔건졌뒀두"), LazyPattern(  # `초코가 어제 죽었어`, `둘 다 죽었어`; not `배고파 죽겠어`
+_DIED = LazyPattern(  # `초코가 어제 죽었어`, `둘 다 죽었어`; not `배고파 죽겠어`
     r"(?:(?P<b>(?:[가-힣]+ )?(?:둘|두 (?:마리|분|명)) ?다) )?"
     rf"(?:(?:{_WHEN_DIED}|{KOREAN_DAYS_PAST}|(?:오랜 )?[가-힣]*(?:병|암|사고|노환|마비|출혈|폐렴|코로나)(?:으로|로)|"
     r"갑자기|결국|편안히|편안하게|조용히|먼저) )*"
     r"(?:죽었|돌아가셨|(?:세상을|하늘나라로|하늘나라에) ?(?:떠났|떠나셨|갔|가셨)|무지개 ?다리를? 건[넜너]|별세하셨|작고하셨|"
-    r"숨졌|숨을 거[뒀두])[가-힣]*$"))
+    r"숨졌|숨을 거[뒀두])[가-힣]*$")
 _SENT_OFF = LazyPattern(  # `두부를 하늘나라로 보냈어`
     rf"(?:(?:{_WHEN_DIED}) )*(?P<x>[^ ]+?)(?:을|를) (?:(?:{_WHEN_DIED}) )*"
     r"(?:(?:하늘나라로|하늘로|무지개 ?다리로|먼저) ?(?:떠나)?(?:보냈|보내 ?줬|보내셨)|안락사(?:를)? ?(?:시켰|시켜|했)|"
@@ -729,5 +729,4 @@ def asked_of_near(question: str,  # questions that are asked
     if m := p["near_asked"].fullmatch(question.strip()):
         who = [m["o"], f"{m['o']}이"] if m["o"] else ["user" if m["i"] else f"user's {names[m['s']]}"]  # `지은`, `지은이`
         return [(subject, relation_of(m["r"])[0]) for subject in who]
-    places = _asked_places() if any(map(question.__contains__, ("어디", "곳", "데", "동네", "회사"))) else ()
-    return [(f"user's {names[m['s']]}", relation) for relation, asked in places if (m := asked.match(question))]
+    return [(f"user's {names[m['s']]}", relation) for relation, asked in _asked_places() if (m := asked.match(question))]

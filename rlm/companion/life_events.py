@@ -10,9 +10,6 @@ from .statement import POSSESSION, Statement, normal_value, relation_of
 
 TOGETHER_AGAIN = "together again"  # relation of a couple that was parted; its value is a name, or empty
 
-COUPLE_CUES = frozenset((  # first four letters of words of which one is in every sentence about a couple that other lists do not know
-    "brok", "spli", "sepa", "divo", "part", "toge", "coup", "dump", "ende", "call", "marr", "enga", "dati", "back", "took", "seei", "over",
-    "tied", "hitc", "elop", "rema"))
 _EN_NOUNS, _KO_NOUNS = english_names("spouse", "partner"), korean_names("spouse", "partner")
 _SPOUSES = english_names("spouse") + korean_names("spouse")
 _NOUN = rf"(?:{'|'.join(_EN_NOUNS)})"
@@ -79,10 +76,6 @@ def couple_statement(sentence: str,  # one English sentence, with contractions
 
 _PARTS = (r"arms?|legs?|foot|feet|ankles?|wrists?|hands?|fingers?|knees?|elbows?|shoulders?|thumb|toes?|neck|back|hips?|head|tooth|teeth|"
           r"ears?|throat|stomach|tummy|eyes?|chest|ribs?|skin|nose|jaw")
-HEALTH_CUES = frozenset((  # first four letters of words of which one is in every English sentence about health
-    "hurt", "ache", "achi", "sore", "swol", "brok", "spra", "brui", "pain", "stif", "infe", "kill", "twis", "inju", "frac", "tore", "torn",
-    "pull", "disl", "fine", "all", "alri", "ok", "okay", "heal", "reco", "cure", "good", "back", "stop", "full", "comp", "tota", "canc",
-    "remi", "test", "clea", "over", "beat", "gone", "pass", "went", "no"))
 _SIDE = r"(?:(?:left|right|lower|upper|bad|whole) )?"
 _PART_OF = LazyPattern(rf"(?P<s>.+)'s {_SIDE}(?P<b>{_PARTS})$")
 _ILL = (r"(?:[\w-]+ )?(?:cold|flu|covid|corona|pneumonia|cancer|shingles|chickenpox|measles|mumps|fever|cough|migraines?|rash|infection|"

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from .english import may_end_facts
 from .fact_extraction import ANSWER, answered, text_facts
 from .life_events import TOGETHER_AGAIN, is_of_a_couple
 from .statement import DIED, MOVED, Statement, language_data, list_members, normal_value, relation_of
@@ -95,8 +94,7 @@ def facts_of(record: MemoryRecord,  # a memory, stored or not
     of a known relation, those whose value is a list, and those that a model read. Rules and strategies state none; an assistant's or tool's
     turn is nobody's fact; in a model's notes *you* is the user. A provenance with `facts: False` says that words are kept as they were
     given, a file or an item of a program: they state none either."""
-    if record.kind != "block" or record.role not in (None, "user") or is_kept_as_given(record) or not (
-            record.provenance.get("facts") or may_end_facts(record.text)):
+    if record.kind != "block" or record.role not in (None, "user") or is_kept_as_given(record):
         return MemoryFacts()
     of_user = record.provenance.get("actor") == "model" and record.speaker is None
     said = _ADDRESSED.sub(lambda m: _OWN[m[0].lower()], record.text) if of_user else record.text

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['MOST_LISTED', 'DATA', 'MOVED', 'DIED', 'WORN', 'MEDICINE', 'POSSESSION', 'Statement', 'normal_value', 'list_members',
-           'language_data', 'relation_patterns', 'alternatives', 'relation_over', 'english_openings', 'english_wording',
-           'SyllablePattern', 'korean_wordings', 'relation_of']
+           'language_data', 'relation_patterns', 'alternatives', 'relation_over', 'english_wording', 'korean_wordings',
+           'relation_of']
 
 # %% ../../nbs/85_companion/01_statement.ipynb #2d51ba9d
 import re
@@ -111,11 +111,6 @@ class RelationPattern:
     sense: str  # `says`, `denies` or `ends`
     pattern: LazyPattern  # in English up to the value; in Korean the whole predicate, the value in group `v`
 
-    @property
-    def required(self) -> frozenset[str]:
-        "Strings of which one stands in every text that the pattern matches; empty if the pattern does not tell."
-        return frozenset(_required(self.pattern.pattern))
-
 # %% ../../nbs/85_companion/01_statement.ipynb #8288d0f1
 @cache
 def language_data(name: str,  # a file of `rlm/data/language` without its suffix
@@ -150,7 +145,6 @@ _GROUP = r"\([^()]*\)"
 for _ in range(5):  # groups within groups
     _GROUP = rf"\((?:[^()]|{_GROUP})*\)"
 _PIECE = LazyPattern(rf"(?P<piece>\\.|\[[^\]]*\]|{_GROUP}|[^\\[(])(?P<times>[?*+]\??|\{{[\d,]+\}}\??)?")
-_FREQUENT = frozenset("은는이가을를에로으와과랑고하해한합했있없안못다요야니서지어")  # syllables that tell little of a Korean sentence
 
 
 def alternatives(pattern: str,  # a regular expression
@@ -159,51 +153,6 @@ def alternatives(pattern: str,  # a regular expression
     found = [""]
     for m in _PIECE.finditer(pattern):
         found = [*found, ""] if m[0] == "|" else [*found[:-1], found[-1] + m[0]]
-    return found
-
-
-def _required(pattern: str) -> list[str]:
-    "Strings of which one is in every match of a pattern: of each alternative those of the part that tells most."
-    telling = [[p for p in _required_parts(a) if p and not any(map(str.isspace, p))] for a in alternatives(pattern)]
-    best = [min(parts, key=lambda found: (sum(s.strip()[0] in _FREQUENT for s in found), len(found)), default=[]) for parts in telling]
-    return [s for part in best for s in part] if all(best) else []
-
-
-def _required_parts(alternative: str) -> list[list[str]]:
-    "The parts of a pattern that every match holds, each with the strings that it can be; a part that is no string is left out."
-    parts, run = list[list[str]](), False
-    for m in _PIECE.finditer(alternative):
-        piece, times = m["piece"], m["times"] or ""
-        if len(piece) == 1 and piece not in ".^$" and not times:
-            parts.append([(parts.pop()[0] if run else "") + piece])
-            run = True
-            continue
-        run = False
-        if piece[0] == "(" and not times.startswith(("?", "*", "{0")) and (body := re.match(r"\(\?(?:P<\w+>|:)", piece)):
-            parts.append(_required(piece[body.end():-1]))
-    return parts
-
-
-def _openings(pattern: str) -> set[str]:
-    "Strings of which one begins each match of a pattern; an empty one, if it can begin with anything."
-    found = set[str]()
-    for alternative in alternatives(pattern):
-        run, begun = "", False
-        for m in _PIECE.finditer(alternative):
-            piece, optional = m["piece"], (m["times"] or "").startswith(("?", "*", "{0"))
-            body = re.match(r"\(\?(?:P<\w+>|:)", piece)
-            if begun:
-                break
-            if len(piece) == 1 and piece not in ".^$" and not m["times"]:
-                run += piece
-            elif run:
-                break
-            elif body or (optional and len(piece) == 1 and piece not in ".^$"):
-                found |= _openings(piece[body.end():-1]) if body else {piece}
-                begun = not optional
-            elif not piece.startswith("(?"):  # what looks ahead takes nothing
-                return {""}
-        found |= {run} if run or not begun else set()
     return found
 
 # %% ../../nbs/85_companion/01_statement.ipynb #fq000005
@@ -234,79 +183,19 @@ def relation_over(predicate: str,  # verb and what follows it
     return _over()[int(m.lastgroup[1:])][0] if m and m.lastgroup else ""
 
 
-@cache
-def english_openings() -> tuple[str, ...]:
-    "Return what the English patterns can begin with, small, in alphabetical order."
-    found = {o.lower() for pattern in (*(w.pattern.pattern for w in relation_patterns("en")), *(p for _, p in _over()))
-             for o in _openings(pattern)}
-    if not all(map(str.strip, found)):
-        raise ValueError("An English wording of a relation begins with no word.")
-    return tuple(sorted(found))
-
-
-@cache
-def _openings_by_letter() -> dict[str, tuple[str, ...]]:
-    "By first letter, what the English patterns can begin with."
-    return {first: tuple(o for o in english_openings() if o[0] == first) for first in {o[0] for o in english_openings()}}
-
-
 def english_wording(predicate: str,  # verb and value, the first letter small
                     ) -> tuple[RelationPattern, str] | None:
     "Return the first English pattern that begins a predicate and leaves a value, and the value."
-    if not predicate.lower().startswith(_openings_by_letter().get(predicate[:1], ())):
-        return None
     m = _english_wordings().match(predicate)
     return (relation_patterns("en")[int(m.lastgroup[1:])], predicate[m.end():].strip()) if m and m.lastgroup else None
-
-
-@dataclass(frozen=True)
-class SyllablePattern:
-    "A Korean pattern that is tried on texts that hold a syllable of which its matches have one."
-
-    syllables: frozenset[str]  # one of them is in every match
-    pattern: LazyPattern  # the pattern
-
-    @classmethod
-    def compile(cls,
-                pattern: str,  # a regular expression with words that each match holds
-                ) -> "SyllablePattern":
-        "Return a pattern with the syllables that it calls for. Raises `ValueError` if it calls for none."
-        if not (syllables := frozenset(s.strip()[0] for s in _required(pattern))):
-            raise ValueError(f"No syllable is in all that this pattern matches: {pattern}")
-        return cls(syllables, LazyPattern(pattern))
-
-    def match(self,
-              text: str,  # text that may begin with a match
-              ) -> re.Match[str] | None:
-        "Return the match at the beginning of a text."
-        return None if self.syllables.isdisjoint(text) else self.pattern.match(text)
-
-    def search(self,
-               text: str,  # text that may hold a match
-               ) -> re.Match[str] | None:
-        "Return the first match in a text."
-        return None if self.syllables.isdisjoint(text) else self.pattern.search(text)
-
-
-@cache
-def _korean_index() -> tuple[dict[str, tuple[tuple[str, int], ...]], tuple[int, ...]]:
-    "Strings that matches of the Korean patterns hold, with the patterns' numbers, by syllable; and the patterns that tell none."
-    index, others = dict[str, tuple[tuple[str, int], ...]](), tuple[int, ...]()
-    for n, w in enumerate(relation_patterns("ko")):
-        required = w.required
-        for held in sorted(required):
-            index[held.strip()[0]] = (*index.get(held.strip()[0], ()), (held.lower(), n))
-        others += () if required else (n,)
-    return index, others
 
 
 def korean_wordings(predicate: str,  # the whole predicate
                     ) -> Iterator[tuple[RelationPattern, re.Match[str]]]:
     "Yield the Korean patterns that match a predicate, in their order, with their matches."
-    (index, others), patterns, small = _korean_index(), relation_patterns("ko"), predicate.lower()
-    for n in sorted({*others, *(n for syllable in index.keys() & set(predicate) for held, n in index[syllable] if held in small)}):
-        if m := patterns[n].pattern.match(predicate):
-            yield patterns[n], m
+    for w in relation_patterns("ko"):
+        if m := w.pattern.match(predicate):
+            yield w, m
 
 # %% ../../nbs/85_companion/01_statement.ipynb #478b7fc2
 _NEW = LazyPattern(r"^(?:new|current|새|새로운|현재|지금) ")

@@ -1,16 +1,11 @@
 """What the companion reads as a fact, and what it must not."""
-import re
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from rlm import Memory
-from rlm.companion import memory_facts
-from rlm.companion.english import may_end_facts
 from rlm.companion.fact_extraction import asked_facts, text_facts
 from rlm.companion.statement import normal_value
-from rlm.store.records import new_record
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -225,18 +220,6 @@ def test_a_korean_question_is_about_whom_it_names(question: str, asked: tuple[st
 def test_a_model_asks_about_the_user_by_that_name(question: str, asked: tuple[str, str]) -> None:
     assert asked in asked_facts(question)
     assert not asked_facts("my boat leaks") and not asked_facts("The user guide is long.")
-
-
-def test_what_the_words_rule_out_states_no_fact_that_could_end_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    "The filter by words leaves the facts of every sentence of the test data as they are, and spares some of the sentences."
-    names = ("turns", "updates", "sentences", "nonconflicts")
-    lines = [line for name in names
-             for line in (DATA / f"companion_{name}.jsonl").read_text(encoding="utf-8").splitlines()]
-    texts = sorted({text for line in lines for text in re.findall(r'"((?:[^"\\]|\\.){9,300})"', line)})
-    spared = [text for text in texts if not may_end_facts(text)]
-    monkeypatch.setattr(memory_facts, "may_end_facts", lambda text: True)
-    now = datetime(2026, 5, 1, tzinfo=UTC)
-    assert len(spared) > 20 and not [text for text in spared if memory_facts.facts_of(new_record(text, now)).facts]
 
 
 @pytest.mark.parametrize(("text", "value"), [

@@ -3,7 +3,6 @@
 import pytest
 
 from rlm import Memory
-from rlm.companion.english import may_end_facts
 from rlm.companion.fact_extraction import asked_facts, text_facts
 from rlm.companion.pair_judge import leaves_as_it_was, told_of_another
 from rlm.companion.policy import MemoryPolicy
@@ -19,11 +18,10 @@ def read(text: str) -> list[str]:
     ("wife works at the Bellevue", "My wife works at the Bellevue."), ("brother's allergic to bees", "My brother is allergic to bees."),
     ("landlord's name is Osei", "My landlord's name is Osei."), ("i'm coeliac lol", "I'm coeliac."),
     ("i quit smoking 😅", "I quit smoking."),
-    ("my phone number's 555 0142", "My phone number is 555 0142."), ("cast came off today!!", "My cast came off today."),
+    ("my phone number's 555 0142", "My phone number is 555 0142."),
     ("started my new job at Arup", "I started a new job at Arup."), ("can't believe my daughter turned 9", "My daughter turned 9.")])
 def test_it_states_what_it_states_in_full(typed: str, whole: str) -> None:
     assert read(typed) == read(whole) != []
-    assert may_end_facts(typed)
 
 
 @pytest.mark.parametrize("text", ["Im Jisoo lives in Busan.", "The wells were its pride.", "His partner is late."])
