@@ -63,7 +63,6 @@ class StepResult:
     state_lost: bool = False  # the variables of earlier steps are gone too
     calls: tuple[ToolCall, ...] = ()  # calls of tools and handles, in order
     seconds: float = 0.0  # seconds that the step took, with tools and rebuilding of variables
-    dropped: int = 0  # earlier steps that are undone too, the latest ones, because they could not be run again; `error` says why
 
     @property
     def ok(self) -> bool:

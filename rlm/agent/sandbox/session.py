@@ -84,12 +84,11 @@ class Recovery:
 
     note: str = UNDONE  # a sentence for the model
     lost: bool = False  # whether all variables are gone
-    dropped: int = 0  # earlier steps that are undone too, the latest ones
 
     @property
     def warning(self) -> str:
-        "The note, if steps before the last request are undone, with a space before it; else nothing."
-        return f" {self.note}" if self.lost or self.dropped else ""
+        "The note, if all variables are gone, with a space before it; else nothing."
+        return f" {self.note}" if self.lost else ""
 
 
 class Session(Protocol):
@@ -178,8 +177,7 @@ class InterpreterSandbox:
         texts = {name: replace_surrogates(reply.get(name, "")) for name in ("stdout", "value", "error")}
         stdout, value, error = (clip(text, getattr(self._limits, name) + 100) for name, text in texts.items())
         error = f"{error}\n{recovery.note}" if reason else error
-        return StepResult(stdout, value, error, reason == "time", recovery.lost, tuple(self._bridge.calls), time.perf_counter() - begun,
-                          recovery.dropped)
+        return StepResult(stdout, value, error, reason == "time", recovery.lost, tuple(self._bridge.calls), time.perf_counter() - begun)
 
     def put(self,
             name: str,      # a variable
