@@ -291,14 +291,19 @@ class Settings:
     embedding_key: str = setting("", "Key for embedding_url; never shown.", lambda v: _word(str(v)))
     cache: Path = setting(  # noqa: RUF009
         Path("~/.cache/rlm"), "Folder of files that can be made again. Default: below XDG_CACHE_HOME, if that is set.", _path)
-    n_promote: int = setting(5, "Successes after which a rule or strategy is promoted (status ltm).", _whole(1, 1_000_000))
-    k_fail: int = setting(1, "Most failures with which a rule or strategy is promoted or stays promoted.", _whole(0, 1_000_000))
-    k_fail_total: int = setting(3, "Most failures with which a rule or strategy is kept; with more it is archived.", _whole(0, 1_000_000))
-    k_fail_realtime: int = setting(5, "Failures at which a rule or strategy is held at once, until a person decides.", _whole(1, 1_000_000))
+    n_promote: int = setting(
+        5, "Successes after which a rule or strategy is promoted (status ltm).", _whole(1, 1_000_000), also="N_PROMOTE")
+    k_fail: int = setting(
+        1, "Most failures with which a rule or strategy is promoted or stays promoted.", _whole(0, 1_000_000), also="K_FAIL")
+    k_fail_total: int = setting(
+        3, "Most failures with which a rule or strategy is kept; with more it is archived.", _whole(0, 1_000_000), also="K_FAIL_TOTAL")
+    k_fail_realtime: int = setting(
+        5, "Failures at which a rule or strategy is held at once, until a person decides.", _whole(1, 1_000_000), also="K_FAIL_REALTIME")
     max_fail_rate: float = setting(
         0.02, "Share of failures that is tolerated whatever their number; 0: only the counts matter.", _real(0, 1))
-    ttl_hot: float = setting(30.0, "Days without use after which a rule or strategy that is not promoted is archived.", _days)
-    ttl_ltm: float = setting(180.0, "Days without use after which a promoted rule or strategy is archived.", _days)
+    ttl_hot: float = setting(
+        30.0, "Days without use after which a rule or strategy that is not promoted is archived.", _days, also="TTL_HOT")
+    ttl_ltm: float = setting(180.0, "Days without use after which a promoted rule or strategy is archived.", _days, also="TTL_LTM")
     time_zone: str = setting("UTC", "Time zone of dates in blocks and filters, and of daily jobs: a name like Asia/Seoul.", _zone)
     solver_timeout_s: float = setting(1.0, "Seconds that the solver may take for one question about rules.", _real(0.001, 3600))
     rule_webhook: str = setting(

@@ -175,6 +175,12 @@ def final_score(similarity: float,  # cosine of memory and question
     return SIMILARITY_SHARE * similarity + (1 - SIMILARITY_SHARE) * relevance
 
 # %% ../../nbs/40_recall/20_coordinator.ipynb #1770e124
+def _slot_hit(seq: int, similarity: float, slot: str = "", relevance: float = 0.0) -> dict[str, Any]:
+    "Return what is told of a memory that a vector found; without a slot its similarity is its score."
+    return {"block_index": seq, "similarity_score": similarity, "checkpoint_relevance": relevance, "source_slot": slot,
+            "final_score": final_score(similarity, relevance) if slot else similarity}
+
+
 def block_index(block: Mapping[str, Any],  # memory related to a slot
                 ) -> int:
     "Return the number of a related memory. Raises `InvalidInput`."
@@ -281,31 +287,70 @@ class SlotSearch:
                                 ) -> list[dict[str, Any]]:
         """Return the memories around the checkpoints of every slot that the question belongs to, best `final_score` first; where there
         are none, the nearest of all memories, with no slot. Raises `InvalidInput` for a vector that can't be compared."""
+        return self._best(query_embedding, top_k, lambda query, k: self._around_slots(
+            query, working_memory or self.state.working_memory) or self._nearest(query, k))
+
+    def search_by_embedding(self,
+                            query_embedding: Any,  # vector of a question, by the store's model
+                            top_k: int = 5,        # largest number of memories
+                            ) -> list[dict[str, Any]]:
+        "Return the memories nearest to a vector, whatever is in mind, as `search_with_checkpoints` does. Raises `InvalidInput`."
+        return self._best(query_embedding, top_k, self._nearest)
+
+    def search_working_memory(self,
+                              query_embedding: Any,  # vector of a question, by the store's model
+                              top_k: int = 5,        # largest number of memories
+                              ) -> list[dict[str, Any]]:
+        "Return the memories in mind that are like a question, as `search_with_checkpoints` does. Raises `InvalidInput`."
+        return self._best(query_embedding, top_k, lambda query, _: self._in_mind(query))
+
+    def get_block_by_index(self,
+                           block_index: int,  # number of a memory, as a hit gives it
+                           ) -> dict[str, Any] | None:
+        "Return a memory: `block_index`, `context`, `keywords`, and `embedding`, its first vector or None; None where the memory is gone."
+        seq, stamp = read_count(block_index, "block_index", 1), self.state.index.semantic.stamp
+        if (memory := self.records.records([seq]).get(seq)) is None:
+            return None
+        vectors = None if stamp is None else self.state.index.storage.vectors.read(stamp, [seq])[2]
+        return {"block_index": seq, "context": memory.text, "keywords": list(memory.tags),
+                "embedding": None if vectors is None or not len(vectors) else vectors[0].tolist()}
+
+    def _best(self, vector: Any, top_k: int, find: Callable[[Floats, int], dict[int, dict[str, Any]]]) -> list[dict[str, Any]]:
+        "Return the best memories that a way to search finds, with their words."
         top_k = read_count(top_k, "top_k", 1)
         with self.keeper.lock:
             self.keeper.sync()
             with self.state.index.locked():  # another thread's search may bring the index into step with what was just written
-                found = self._find(self._unit(query_embedding), working_memory or self.state.working_memory, top_k)
+                found = find(self._unit(vector), top_k)
         best = sorted(found.values(), key=lambda r: (-r["final_score"], r["block_index"]))[:top_k]
         records = self.records.records([r["block_index"] for r in best])
         return [r | {"content": m.text, "keywords": list(m.tags)} for r in best if (m := records.get(r["block_index"])) is not None]
 
-    def _find(self, query: Floats, mind: WorkingMemory, top_k: int) -> dict[int, dict[str, Any]]:
-        "Return the memories around the checkpoints of the slots that a question belongs to; where there are none, the nearest of all."
+    def _around_slots(self, query: Floats, mind: WorkingMemory) -> dict[int, dict[str, Any]]:
+        "Return the memories around the checkpoints of the slots that a question belongs to."
         found: dict[int, dict[str, Any]] = {}
         for slot in mind.get_active_slots(self.state.clock.now()):
-            relevance = 0.0 if slot.embedding is None else float(slot.embedding @ query)
+            relevance = self._relevance(slot, query)
             if relevance > SLOT_RELEVANCE and (held := self.state.working_memory.slots.get(slot.slot_id)) is not None:
                 for seq, cosine in self._cosines(np.sort(self._around(held, self.state.checkpoints.radius)), query).items():
                     if cosine > BLOCK_SIMILARITY and relevance > found.get(seq, {}).get("checkpoint_relevance", -1.0):
-                        found[seq] = {"block_index": seq, "similarity_score": cosine, "checkpoint_relevance": relevance,
-                                      "source_slot": slot.slot_id, "final_score": final_score(cosine, relevance)}
-        if not found:
-            everything = MeasuredQuery(self._mean() + query, query, 0.0, 1.0)
-            near = np.sort(self.state.index.semantic.nearest(everything, top_k))
-            found = {seq: {"block_index": seq, "similarity_score": cosine, "checkpoint_relevance": 0.0, "source_slot": "",
-                           "final_score": cosine} for seq, cosine in self._cosines(near, query).items()}
+                        found[seq] = _slot_hit(seq, cosine, slot.slot_id, relevance)
         return found
+
+    def _in_mind(self, query: Floats) -> dict[int, dict[str, Any]]:
+        "Return the memories in mind that are like a question."
+        slot_of, slots = self.state.local.in_mind.recent.slot_of, self.state.working_memory.slots
+        return {seq: _slot_hit(seq, cosine, slot_of[seq], self._relevance(slots.get(slot_of[seq]), query))
+                for seq, cosine in self._cosines(np.array(sorted(slot_of), np.int64), query).items() if cosine > BLOCK_SIMILARITY}
+
+    def _nearest(self, query: Floats, top_k: int) -> dict[int, dict[str, Any]]:
+        "Return the memories nearest to a question."
+        everything = MeasuredQuery(self._mean() + query, query, 0.0, 1.0)
+        near = np.sort(self.state.index.semantic.nearest(everything, top_k))
+        return {seq: _slot_hit(seq, cosine) for seq, cosine in self._cosines(near, query).items()}
+
+    def _relevance(self, slot: Slot | None, query: Floats) -> float:
+        return 0.0 if slot is None or slot.embedding is None else float(slot.embedding @ query)
 
     def _around(self, slot: Slot, radius: int) -> Ints:
         order = self.state.index.metadata.seq_to_doc.seqs()
@@ -556,6 +601,18 @@ class SearchCoordinator:
         ranked = first_of_ties(ranked, k, self.index) if isinstance(ranked, RankedList) else ranked
         records = self.records([r.seq for r in ranked])
         return sorted(ranked, key=lambda r: (-round(r.score / SCORE_EPSILON), records[r.seq].id if r.seq in records else ""))[:k]
+
+    @property
+    def working_memory(self) -> WorkingMemory:
+        "Return the slots that are in mind."
+        return self.state.working_memory
+
+    def search_working_memory(self,
+                              query_embedding: Any,  # vector of a question, by the store's model
+                              top_k: int = 5,        # largest number of memories
+                              ) -> list[dict[str, Any]]:
+        "Return the memories in mind that are like a question, best `final_score` first. Raises `InvalidInput`."
+        return self.slots.search_working_memory(query_embedding, top_k)
 
     @property
     def unstored(self) -> int:

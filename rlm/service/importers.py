@@ -14,7 +14,7 @@ import io
 import json
 import re
 import zipfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
@@ -36,7 +36,7 @@ from .kakaotalk import chat_title, is_kakaotalk, is_wordless, kakaotalk_messages
 from .memory import Memory
 from .timestamps import as_time, has_day_first
 from .note_text import chat_turns, footnotes, front_matter, line_kinds, note_tags, note_words
-from ..store.records import READERS, MemoryRecord
+from ..store.records import READERS, MemoryRecord, read_confidence
 
 # %% ../../nbs/90_service/10_importers.ipynb #3d0f44bb
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class ForeignMemory:
 
     id: str  # the program's own id, or a digest of the text
     fields: Mapping[str, Any]  # text, valid_from, tags, extra …; an id, if it is to be kept; no text: it says nothing, and is counted
-    links: tuple[Mapping[str, Any], ...] = ()  # links to other memories of the export: target, relation, weight
+    links: tuple[Mapping[str, Any], ...] = ()  # links to other memories of the export: target, weight, relation; without one: the graph's
     place: str = ""  # place in the export, such as `facts.jsonl, line 3`; empty: its id tells
 
 
@@ -251,12 +251,15 @@ def _langmem_memory(item: Mapping[str, Any]) -> ForeignMemory:
 
 
 def _greeum_memory(block: Mapping[str, Any]) -> ForeignMemory:
-    "Read a block of Greeum 2.1; its vector is another model's and is made anew, its links are kept in `extra`."
+    """Read a block of Greeum 2.1. It keeps its id, by which anchors and graphs name it, and its links; its vector is another model's
+    and is made anew."""
     content, name = block["content"], str(block["block_id"])
     meta, near = content.get("meta") or {}, (block.get("links") or {}).get("neighbors") or ()
-    kept = {"meta": {k: v for k, v in meta.items() if k != "tags"}, "neighbors": [{"id": str(n["id"]), "w": n["w"]} for n in near]}
-    return _memory_of(name, str(content["text"]), block.get("created_ts"), tags=[str(t) for t in meta.get("tags") or ()],
-                      extra={"block_id": name, **{k: v for k, v in kept.items() if v}})
+    kept = {k: v for k, v in meta.items() if k != "tags"}
+    read = _memory_of(name, str(content["text"]), block.get("created_ts"), tags=[str(t) for t in meta.get("tags") or ()],
+                      **({"extra": {"meta": kept}} if kept else {}))
+    links = tuple({"target": str(n["id"]), "weight": read_confidence(n["w"], "weight of a neighbour")} for n in near)
+    return replace(read, fields={**read.fields, "id": name}, links=links)
 
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {  # field of a memory → what notes and tables call it
@@ -579,9 +582,15 @@ def _storable(given: Iterable[dict[str, Any]], prepare: Callable[[dict[str, Any]
 
 def _link(memory: Memory, links: Iterable[tuple[str, Mapping[str, Any]]], stored: Collection[str]) -> None:
     "Make the links of memories that are new; a link that was removed here does not come back, and one to nothing is none."
+    near = defaultdict[str, list[tuple[str, float]]](list)
     for source, link in links:
         if source in stored and memory.backend.get([link["target"]], memory.ctx.namespace):
-            memory.link(source, link["target"], link["relation"], link["weight"])
+            if "relation" in link:
+                memory.link(source, link["target"], link["relation"], link["weight"])
+            else:
+                near[source].append((link["target"], link["weight"]))
+    for source, found in near.items():
+        memory.graph.upsert_edges(source, found)
 
 
 def _of_user(found: Sequence[Foreign], user: str | None) -> list[Foreign]:

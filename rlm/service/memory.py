@@ -453,7 +453,7 @@ class Memory:
         return found
 
     def intelligent_search(self, /,
-                           query: str,                # words in any language
+                           user_input: str,           # words in any language
                            query_embedding: Vectors | None = None,  # their vector by the store's model; None: it is made
                            keywords: Sequence[str] | None = None,   # words to search for; None: all of them
                            k: int | None = None,      # largest number returned; None: the setting search_k
@@ -463,7 +463,7 @@ class Memory:
                            ) -> dict[str, Any]:
         "Return `results` as `recall` gives them, `source`, the layer that knew them, `search_time_ms` and `result_count`."
         count = read_k(k, top_k, self.settings.search_k)
-        return recall(self.searcher, self.attention, self.searcher.parse(query, filters), count, query_embedding, keywords)
+        return recall(self.searcher, self.attention, self.searcher.parse(user_input, filters), count, query_embedding, keywords)
 
     def create_checkpoint(self,
                           working_memory_slot: "str | Slot",            # slot that is to lead to the memories: W1, W2 …
@@ -492,6 +492,19 @@ class Memory:
                                 ) -> builtins.list[dict[str, Any]]:
         "Return the memories around the checkpoints of the slots that the question belongs to, best first. Raises `InvalidInput`."
         return self.attention.slots.search_with_checkpoints(query_embedding, working_memory, top_k)
+
+    def search_by_embedding(self,
+                            query_embedding: Vectors,  # vector of a question, by the store's model
+                            top_k: int = 5,            # largest number of memories
+                            ) -> builtins.list[dict[str, Any]]:
+        "Return the memories nearest to a vector, best first, with the keys of `search_with_checkpoints`. Raises `InvalidInput`."
+        return self.attention.slots.search_by_embedding(query_embedding, top_k)
+
+    def get_block_by_index(self,
+                           block_index: int,  # number of a memory, as a hit gives it
+                           ) -> dict[str, Any] | None:
+        "Return a memory by its number: `block_index`, `context`, `keywords` and `embedding`; None where it is gone."
+        return self.attention.slots.get_block_by_index(block_index)
 
     def context(self, /,
                 query: str,          # subject of the prompt: mostly the person's last turn
@@ -723,6 +736,8 @@ class Memory:
     aupdate_checkpoint_access = in_thread(update_checkpoint_access)
     aget_checkpoint_radius = in_thread(get_checkpoint_radius)
     asearch_with_checkpoints = in_thread(search_with_checkpoints)
+    asearch_by_embedding = in_thread(search_by_embedding)
+    aget_block_by_index = in_thread(get_block_by_index)
     aremember = in_thread(remember)
     aaudit = in_thread(audit)
     aexplain = in_thread(explain)

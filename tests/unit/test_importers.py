@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from rlm import Memory
 from rlm.core.errors import InvalidInput, NotFound
+from rlm.recall.snapshots import import_anchors, import_graph
 from rlm.service.cli.interchange import format_of
 from rlm.service.cli.main import main
 from rlm.service.importers import READERS_OF, ForeignConversation, ForeignMemory, import_export, read_export
@@ -566,10 +567,18 @@ def test_blocks_of_version_2_keep_their_times_tags_and_neighbours(tmp_path: Path
         assert import_export(memory, folder, "greeum", progress=False).added == 2
         boat = memory.search("배", 1)[0].memory
         assert (boat.valid_from.timestamp(), list(boat.tags)) == (1723180000, ["boat"])
-        assert boat.extra == {"block_id": "blk_abc", "meta": {"source": "cli"}, "neighbors": [{"id": "blk_def", "w": 0.61}]}
+        assert (boat.id, boat.extra) == ("blk_abc", {"meta": {"source": "cli"}})
+        assert memory.graph.neighbors("blk_abc") == [("blk_def", pytest.approx(0.61))]
+        for name, snapshot in {"anchors": {"slots": [{"slot": "A", "anchor_block_id": "blk_def", "last_used_ts": 1723182200}]},
+                               "graph": {"edges": [{"u": "blk_abc", "v": "blk_def", "w": 0.62, "src": ["sim", "time"]}]}}.items():
+            (tmp_path / name).write_text(json.dumps({"version": 1, **snapshot}), encoding="utf-8")
+        assert import_anchors(memory.anchors, tmp_path / "anchors") == 1 and memory.anchors.state()[0].id == "blk_def"
+        assert import_graph(memory.graph, tmp_path / "graph").links == 1
         (folder / "bad.json").write_text('[{"block_id": "x"}]', encoding="utf-8")
+        (folder / "odd.json").write_text(json.dumps([GREEUM[1] | {"block_id": "y", "links": {"neighbors": [{"id": "x", "w": 7}]}}]))
         report = import_export(memory, folder, "greeum", progress=False)
-        assert (report.added, report.present, report.unread) == (0, 2, ("bad.json",)) and "greeum" in report.refused["bad.json"]
+        assert (report.added, report.present, set(report.unread)) == (0, 2, {"bad.json", "odd.json"})
+        assert "greeum" in report.refused["bad.json"] and "weight of a neighbour is 7" in report.refused["odd.json"]
 
 
 def test_tags_and_dates_of_notes_and_tables_are_kept(tmp_path: Path) -> None:

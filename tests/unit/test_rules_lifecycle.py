@@ -152,8 +152,10 @@ def test_the_parameters_come_from_file_and_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: ManualClock
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("rml_config.yaml").write_text("N_promote: 2\nTTL_hot: 7 d\n", encoding="utf-8")
-    monkeypatch.setenv("RLM_K_FAIL_REALTIME", "1")
+    Path("rml_config.yaml").write_text("N_promote: 4\nTTL_hot: 7 d\n", encoding="utf-8")
+    monkeypatch.setenv("K_FAIL_REALTIME", "1")
+    monkeypatch.setenv("N_PROMOTE", "3")
+    monkeypatch.setenv("RLM_N_PROMOTE", "2")
     with RuleStore(":memory:", clock=clock) as store:
         assert store.gate == PromotionPolicy(n_promote=2, ttl_hot=7.0, k_fail_realtime=1)
         store.add_rule("x", rule_id="a", success=2)
@@ -161,7 +163,7 @@ def test_the_parameters_come_from_file_and_environment(
         assert store.update_usage("b", fail_inc=1).status == "held"
         store.run_due()
         assert store.get("a").status == "ltm"
-    assert PromotionPolicy.of(load_settings(environment={})).n_promote == 2
+    assert PromotionPolicy.of(load_settings(environment={})).n_promote == 4
 
 
 def test_a_good_record_outweighs_a_few_failures_where_a_rate_is_set(clock: ManualClock) -> None:

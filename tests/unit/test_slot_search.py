@@ -130,7 +130,7 @@ def test_a_slot_that_is_no_longer_in_mind_has_no_neighbourhood_and_marking_it_ch
 @pytest.mark.seed("001 checkpoint-calls")
 def test_the_calls_of_the_design_run_as_it_prints_them(memory: Memory) -> None:
     vector = Toy().embed(["boat and sail"], "query")[0]
-    said = memory.intelligent_search("boat and sail", vector, ["boat", "sail"])
+    said = memory.intelligent_search(user_input="boat and sail", query_embedding=vector, keywords=["boat", "sail"])
     assert set(said) == {"results", "source", "search_time_ms", "result_count"} and said["result_count"] == len(said["results"]) > 0
     slots, mind = memory, memory.attention.state.working_memory
     slot = mind.get_active_slots()[0]
@@ -139,6 +139,25 @@ def test_the_calls_of_the_design_run_as_it_prints_them(memory: Memory) -> None:
     assert made["slot_id"] == slot.slot_id and 1 in slots.get_checkpoint_radius(slot.slot_id, radius=10)
     found = slots.search_with_checkpoints(vector, mind, top_k=5)
     assert {"block_index", "similarity_score", "checkpoint_relevance", "final_score", "content", "keywords", "source_slot"} == set(found[0])
+
+
+@pytest.mark.seed("001 earlier-parts")
+def test_a_vector_alone_searches_everything_or_what_is_in_mind_and_a_number_gives_a_block(memory: Memory) -> None:
+    asked = Toy().embed(["the train station"], "query")[0]
+    near = memory.search_by_embedding(asked, top_k=2)
+    assert [r["content"] for r in near] == [TEXTS[r["block_index"] - 1] for r in near] and {r["source_slot"] for r in near} == {""}
+    assert {r["content"] for r in near} == {"The train was late.", "The station is old."}
+    block = memory.get_block_by_index(near[0]["block_index"])
+    assert block is not None and block["context"] == near[0]["content"] and block["keywords"] == []
+    assert np.allclose(block["embedding"], Toy().embed([block["context"]], "passage")[0], atol=0.01)
+    memory.delete(f"m{near[0]['block_index'] - 1}")
+    assert memory.get_block_by_index(near[0]["block_index"]) is None and memory.get_block_by_index(10**9) is None
+    mind = memory.attention.search_working_memory(Toy().embed(["boat and sail"], "query")[0])
+    assert len(mind) >= 3 and {r["block_index"] for r in mind} <= memory.attention.state.local.in_mind.recent.slot_of.keys()
+    assert [r["final_score"] for r in mind] == sorted((r["final_score"] for r in mind), reverse=True)
+    assert {r["source_slot"] for r in mind} <= {"", *memory.attention.working_memory.slots}
+    with pytest.raises(InvalidInput, match="block_index"):
+        memory.get_block_by_index(0)
 
 
 @pytest.mark.seed("001 keys")
