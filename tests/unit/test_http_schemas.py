@@ -11,21 +11,19 @@ from rlm.service.http.schemas import (
     SearchBody,
     WriteBody,
     error_location,
-    one_count,
 )
 
 
 def test_what_is_given_is_read() -> None:
-    one, same = SearchBody(query="tea", top_k=3), RecallBody(query="tea", k=2, top_k=2)
-    assert one_count(one.k, one.top_k) == 3 and SearchBody(query="tea").filters.given() == {}
-    assert one_count(same.k, same.top_k) == 2 and one_count(None, None) is None
+    assert SearchBody.model_validate({"query": "tea", "top_k": 3}).k == 3 and RecallBody(query="tea", k=2).k == 2
+    assert SearchBody(query="tea").k is None and SearchBody(query="tea").filters.given() == {}
     read = SearchBody.model_validate_json('{"q": "차", "filters": {"tags": ["a"], "since": "2026-01-01"}}')
     assert read.filters.given() == {"since": "2026-01-01", "tags": ["a"], "match": "all"}
     assert WriteBody(text="x", tags=["a"]).fields() == {"tags": ["a"]}
 
 
 @pytest.mark.parametrize(("schema", "body", "where"), [
-    (SearchBody, {}, "query"), (SearchBody, {"q": "x", "k": 1, "top_k": 2}, ""), (RecallBody, {"q": "x", "k": 1, "top_k": 2}, ""),
+    (SearchBody, {}, "query"), (SearchBody, {"q": "x", "k": 1, "top_k": 2}, "top_k"), (RecallBody, {"q": "x", "k": 1, "top_k": 2}, "top_k"),
     (SearchBody, {"q": "x", "k": "5"}, "k"), (SearchBody, {"q": "x", "slots": "A"}, "slots"), (SearchBody, {"q": "x", "radius": 1}, ""),
     (WriteBody, {"text": "x", "policy": {}}, ""), (SearchBody, {"q": "x", "filters": {"tag": "a"}}, "filters.tag"),
     (AnchorBody, {}, ""), (AnchorBody, {"pinned": None}, "")])

@@ -136,18 +136,16 @@ def proxy_command(upstream: str | None, host: str | None, port: int, token_file:
                   db: Path | None, namespace: str | None, config: Path | None) -> None:
     "Stand before a server of OpenAI's protocol: add memories, keep what is said. Ctrl-C ends it."
     try:
-        from rlm.service.http.middleware import is_loopback
+        from rlm.service.http.middleware import served_names
         from rlm.service.http.pool import MemoryPool
         from rlm.service.http.proxy import BASE, MemoryProxy, proxy_application
         from rlm.service.http.server import PLACE, answer_at, listening, load_token_store
     except ModuleNotFoundError as e:
         raise MissingExtra(f"The proxy needs {e.name}, which is not installed.", "Install it: pip install 'rlm[serve,openai]'") from None
     settings = load_settings(config, db_path=db, namespace=namespace, serve_host=host, serve_port=port, token_file=token_file)
-    book, names = load_token_store(settings), None
-    if is_loopback(settings.serve_host):
-        names = frozenset(n.strip().lower() for n in settings.serve_names.split(","))
+    book = load_token_store(settings)
     pool = MemoryPool(settings, config=config)
-    proxy = MemoryProxy(upstream or settings.openai_url, pool, book, names, tokens, not no_capture)
+    proxy = MemoryProxy(upstream or settings.openai_url, pool, book, served_names(settings), tokens, not no_capture)
     pool.store().search("Is it ready? 어디까지 준비됐어?", 1)  # the index, the model and the grammar are there before anyone waits for them
     pool.store().companion.decide("ready")
     beside = f"(upstream {proxy.upstream}, memories {hidden_password(str(read_path(settings.db_path)))})"

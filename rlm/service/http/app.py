@@ -19,7 +19,7 @@ from .agent_routes import agent_routes
 from .pages import content_security_policy, docs_page, docs_policy, read_page
 from .errors import HttpProblem, log_problem, problem_of
 from .idempotency import CHANGING_METHODS, MAX_KEY, IdempotentRequests
-from .middleware import BODY_METHODS, OPEN_PATHS, App, Gateway, GatewayConfig, Observer, is_loopback
+from .middleware import BODY_METHODS, OPEN_PATHS, App, Gateway, GatewayConfig, Observer, served_names
 from .routing import DirectRequests, Service, install
 from .schemas import FilterFields, TurnBody, WriteBody, error_location, problem_responses
 from .tokens import GUEST, Token, TokenFile
@@ -196,11 +196,10 @@ def guarded_application(service: Service,                 # memories, metrics an
                         ) -> TracingMiddleware:
     "Return the routes behind the gateway, with a span around each request."
     settings = service.settings
-    names = frozenset(n.strip().lower() for n in settings.serve_names.split(",")) if is_loopback(settings.serve_host) else None
     guest = Token(GUEST, settings.namespace, ("admin",))
     api = application(service)
     served, beside = served_methods(api), dict[str, tuple[str, ...]]()
-    config = GatewayConfig(tokens, guest, names, settings.serve_max_body, settings.serve_rate,
+    config = GatewayConfig(tokens, guest, served_names(settings), settings.serve_max_body, settings.serve_rate,
                            methods=lambda path: served(path) or beside.get(path, ()))
     app: App = IdempotentRequests(api)
     paths = [*OPEN_PATHS, *api.openapi()["paths"]]

@@ -23,6 +23,8 @@ from urllib.parse import unquote, urlsplit
 
 from typing_extensions import Doc
 
+from rlm.core.settings import Settings
+
 from .errors import HttpProblem, log_problem
 from .tokens import Token, TokenFile, TokenUses
 
@@ -131,6 +133,13 @@ def is_loopback(host: str,  # a name or an address
     with suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
     return host.lower() == "localhost"
+
+
+def served_names(settings: Settings,      # serve_host, serve_names
+                 ) -> frozenset[str] | None:  # None: any
+    "Return the names that a server on loopback goes by, beside addresses of loopback."
+    names = frozenset(name.strip().lower() for name in settings.serve_names.split(","))
+    return names if is_loopback(settings.serve_host) else None
 
 
 @lru_cache(1000)

@@ -20,8 +20,7 @@ from rlm.service.results import SearchResults
 
 from .errors import HttpProblem
 from .routing import Call, Name, QuotedId, Routes, Service, json_response, require_right
-from .schemas import (WITHOUT_TOKEN, AnchorBody, Label, RecallBody, SearchBody, Slot, Time, answers, json_schema, one_count,
-                      problem_responses)
+from .schemas import (WITHOUT_TOKEN, AnchorBody, Label, RecallBody, SearchBody, Slot, Time, answers, json_schema, problem_responses)
 from .tokens import Token
 
 _counting = ThreadPoolExecutor(1, "rlm-metrics")  # the figures do not wait behind requests that wait for the store
@@ -62,7 +61,7 @@ def search_memories(call: Call, body: SearchBody) -> Any:
         raise HttpProblem(403, "A search near an anchor may move it, and this token does not have the right to write.", "Leave out slot.")
     with call.service.tracer.span("memory.search", slot=body.slot or "") as span:
         begun = time.perf_counter()
-        hits = call.memory.search(body.query, one_count(body.k, body.top_k), slot=body.slot, radius=body.radius, fallback=body.fallback,
+        hits = call.memory.search(body.query, body.k, slot=body.slot, radius=body.radius, fallback=body.fallback,
                                   context=body.context, min_score=body.min_score, **body.filters.given())
         seconds = time.perf_counter() - begun
         call.memory.searcher.record(hits, "rest", call.caller.id)
@@ -77,7 +76,7 @@ def recall(call: Call, body: RecallBody) -> Any:
     "The memories that answer a question best, from what is in mind if that is enough. It moves attention: it takes the right to write."
     with call.service.tracer.span("memory.recall") as span:
         begun = time.perf_counter()
-        recalled = call.memory.intelligent_search(body.query, k=one_count(body.k, body.top_k), **body.filters.given())
+        recalled = call.memory.intelligent_search(body.query, k=body.k, **body.filters.given())
         hits: SearchResults = recalled["results"]
         call.memory.searcher.record(hits, "rest", call.caller.id)
         if span is not None:

@@ -14,6 +14,8 @@ from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field,
 
 from rlm.service.input_parsing import BESIDE_WORDS, TURN_NAMES
 
+from .errors import TITLES
+
 MAX_QUESTION = 10_000  # characters: longer is a document, not a question
 MAX_EXTRA = 65_536  # characters of a memory's `extra`, as JSON: it is stored in the row and sent with each hit
 MAX_DEPTH = 20  # levels of objects and lists in `extra`
@@ -61,8 +63,8 @@ Question = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION)]
 Extra = Annotated[dict[str, Any], AfterValidator(_bounded_extra)]
 QUERY: Any = about("The question, in any language, as a person would ask it; `q` is another name of it", "치과는 언제 가?",
                    validation_alias=AliasChoices("query", "q"))
-K: Any = about("How many memories at most; without it, the setting search_k", 5, default=None, ge=1, le=1000)
-TOP_K: Any = about("Another name of k", 5, default=None, ge=1, le=1000)
+K: Any = about("How many memories at most; without it, the setting search_k; `top_k` is another name of it", 5, default=None, ge=1, le=1000,
+               validation_alias=AliasChoices("k", "top_k"))
 
 
 class RequestModel(BaseModel):
@@ -112,27 +114,12 @@ class FilterFields(RequestModel):
 FILTERS: Any = about("Which memories count", {"tags": ["health"], "since": "2026-01-01"}, default=FilterFields())
 
 
-def one_count(k: int | None,      # number of results
-              top_k: int | None,  # the same under its other name
-              ) -> int | None:
-    "Return the number that was given under one of two names. Raises `ValueError` when they differ."
-    if None not in (k, top_k) and k != top_k:
-        raise ValueError("k and top_k are two names of one number, and these differ")
-    return k if k is not None else top_k
-
-
 class RecallBody(RequestModel):
     "A question to what is in mind."
 
     query: Question = QUERY
     k: int | None = K
-    top_k: int | None = TOP_K
     filters: FilterFields = FILTERS
-
-    @model_validator(mode="after")
-    def _one_number(self) -> "RecallBody":
-        one_count(self.k, self.top_k)
-        return self
 
 
 CONTEXT: Any = about("With a slot: a conversation that has anchors of its own; without it, those of the namespace", "chat-7", default=None)
@@ -143,7 +130,6 @@ class SearchBody(RequestModel):
 
     query: Question = QUERY
     k: int | None = K
-    top_k: int | None = TOP_K
     filters: FilterFields = FILTERS
     slot: AnySlot | None = about("Search near this anchor; auto: the one that fits best", "auto", default=None)
     radius: int | None = about("How many links from the anchor; 0: the anchor itself", 2, default=None, ge=0, le=3)
@@ -153,7 +139,6 @@ class SearchBody(RequestModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> "SearchBody":
-        one_count(self.k, self.top_k)
         if self.slot is None and (self.radius is not None or not self.fallback or self.context is not None):
             raise ValueError("radius, context and fallback are about a slot, and there is none")
         return self
@@ -401,13 +386,6 @@ def json_schema(name: str,                       # name of a schema of `answers.
 
 WITHOUT_TOKEN = (403, 408, 413, 414, 421, 429, 500, 503)  # errors that any request may be answered with
 WITH_TOKEN = (*WITHOUT_TOKEN, 400, 401, 415, 422)  # errors of a route that needs a token
-PROBLEMS = {400: "The request can't be read", 401: "No token, an unknown or an expired one", 403: "Not allowed",
-            404: "Nothing of that name", 408: "The body came too slowly",
-            409: "It contradicts what is stored, or the same request is under way",
-            412: "The memory has another version than `If-Match` says", 413: "The body is too large", 414: "The address is too long",
-            415: "The body is not JSON", 421: "Called under a name that is not this server's",
-            422: "A field is missing, unknown or out of range",
-            429: "Too many requests", 500: "The server failed", 503: "Busy; see `Retry-After`", 507: "There is no room left"}
 
 
 def problem_responses(*statuses: int,                       # status codes of errors, beside those that every such route has
@@ -415,7 +393,7 @@ def problem_responses(*statuses: int,                       # status codes of er
                       ) -> dict[int | str, dict[str, Any]]:
     "Return the errors of a route, as FastAPI declares them."
     content = json_schema("ProblemOut", "application/problem+json")
-    return {s: {"description": PROBLEMS[s], "content": content} for s in sorted({*basis, *statuses})}
+    return {s: {"description": TITLES[s], "content": content} for s in sorted({*basis, *statuses})}
 
 
 def answers(name: str,                            # name of a schema of `answers.yaml`

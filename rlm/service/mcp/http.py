@@ -19,7 +19,7 @@ from rlm.core.files import hidden_password, read_path
 from rlm.core.settings import Settings
 
 from ..http.errors import HttpProblem
-from ..http.middleware import App, Gateway, GatewayConfig, Receive, Scope, Send, is_loopback
+from ..http.middleware import App, Gateway, GatewayConfig, Receive, Scope, Send, served_names
 from ..http.pool import MemoryPool
 from ..http.server import PLACE, answer_at, listening, load_token_store
 from ..http.tokens import GUEST, Token, TokenFile
@@ -123,8 +123,8 @@ def guarded_mcp(pool: MemoryPool,                 # open namespaces of the serve
                 ) -> Gateway:
     "Return MCP alone behind the gateway of `rlm serve`."
     settings = pool.settings
-    names = frozenset(n.strip().lower() for n in settings.serve_names.split(",")) if is_loopback(settings.serve_host) else None
-    config = GatewayConfig(tokens, Token(GUEST, settings.namespace, ("write",)), names, settings.serve_max_body, settings.serve_rate)
+    guest = Token(GUEST, settings.namespace, ("write",))
+    config = GatewayConfig(tokens, guest, served_names(settings), settings.serve_max_body, settings.serve_rate)
     return Gateway(with_mcp(_mcp_only(pool), pool, settings.serve_max_body, read_only), config)
 
 
