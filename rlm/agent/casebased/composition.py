@@ -10,14 +10,12 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
-from textwrap import indent
 
-from .programs import NAMES, PROGRAMS, SIGNS, Marks, filled, iri_of, pages
+from .programs import NAMES, PROGRAMS, SIGNS, Marks, filled, iri_of, named_relation, pages
 from .slot_filling import EMPTY, QuestionEntities, letters
 from ..memory.linking import Link, bare
 from ..memory.questions import FILLERS, SPELT, classify_answer_type, match_intents, normalize_question, without_gloss, words_called
 from ...core.text import FUNCTION_WORDS, tokens
-from ...core.text.calendar_words import MONTH
 
 # %% ../../../nbs/80_learning/18_composition.ipynb #16969b75
 _KINDS = {"class": "c", "concept": "c", "datatype": "c", "individual": "i", "concept scheme": "i"}
@@ -224,33 +222,13 @@ def _step(words: str) -> str:
     return next(name for name, pattern in _STEPS.items() if re.fullmatch(pattern, words))
 
 # %% ../../../nbs/80_learning/18_composition.ipynb #137882c8
-_DOMAINS = """stated = [f["value"] for f in describe_entity({property!r}, fact="domain")["items"]]
-domains = [d.split()[0] for s in stated for d in s.strip("()").split(" or ")] if " and " not in " ".join(stated) else []
-"""
 _TEMPLATES = {  # program → its code, with the terms of the question by the groups of its pattern
     "deprecated": pages("find_terms(kind='term', deprecated=True") + "FINAL({term!r} in [i[\"iri\"] for i in items])",
-    "namespace": """bound = dict(f["value"].split(": ", 1) for f in about_ontology("prefix")["items"])
-used = [i["iri"].partition(":")[0] for kind in ("class", "property") for i in find_terms(kind=kind)["items"]]
-own = max(sorted({{*used}} & {{*bound}}), key=lambda p: sum(u == p for u in used), default="")
-if own:
-    FINAL(bound[own].strip("<>"))
-""",
     "created": """dates = [f["value"] for f in about_ontology("created")["items"]]
 if dates:
     FINAL(min(dates))
 """,
     "required": pages("find_terms(kind='class', uses={b!r}") + "if {a!r} in [i[\"iri\"] for i in items]:\n    FINAL(True)\n",
-    "applies": _DOMAINS + """if domains:
-    FINAL({whole!r} in domains or any(relate({whole!r}, d)["is_a"] == "a is a b" for d in domains))
-""",
-    "has": _DOMAINS + """if any(d == {whole!r} or relate({whole!r}, d)["is_a"] == "a is a b" for d in domains):
-    FINAL(True)
-""",
-    "bearers": _DOMAINS + """whole = {whole!r}
-below = [d for d in domains if d != whole and relate(d, whole)["is_a"] == "a is a b"]
-if below and len(below) == len(domains):
-    FINAL(below)
-""",
     "join": """both = []
 for name in ({a!r}, {b!r}):  # a word stands for the only class whose name ends with it: *a scheme*
     found = [] if ":" in name else [i for i in search_entity(name)["items"] if i["kind"] == "class"]
@@ -315,7 +293,6 @@ _AMOUNT = """for fact in describe_entity({whole!r}, fact="restriction")["items"]
             if {bound!r} in said or not said:
                 FINAL(said + words[at[0] + 1] if said else int(words[at[0] + 1]))
 """
-_INDEFINITE = frozenset(words_called("indefinite"))
 
 
 def _may_relate(words: str) -> bool:
@@ -335,51 +312,7 @@ def _amount(m: re.Match[str], marks: Marks, question: str) -> str:
     name = iri_of(marks, part) if part in marks else part.removesuffix("s")
     return _AMOUNT.format(part=name, whole=iri_of(marks, m["whole"]), bound=m.groupdict().get("bound") or "")
 
-
-_THING = r"(?:an? |the )?(?:\{[ci]\d+\}|(?!no|every|only|all)[a-z]+)"
-_OF_ONE = rf"{_THING} <P> {_THING} ?[?.]?|\{{[ci]\d+\}} ?(?:의|에|['’]s) ?<P> ?(?:을|를)?|(?:an? |the )?<P> (?:of|for) {_THING} ?[?.]?"
-
-
-def _model(m: re.Match[str], marks: Marks, question: str) -> str:
-    "Code for the property or class by which one says something: the one that is named, or the only one that joins two classes."
-    named = re.findall(r"\{[citp]\d+\}", m["said"])
-    classes, properties = [iri_of(marks, x) for x in named if x[1] == "c"], [iri_of(marks, x) for x in named if x[1] == "p"]
-    if not classes and len(named) == len(properties) == 1:
-        others = set(re.findall(r"[^\W_]+", m["said"].replace(named[0], " "))) - _INDEFINITE
-        spoken = " " in marks[named[0]].mention.text  # whole words of a relation, which hardly stand there for another
-        return f"FINAL({properties!r})\n" if len(others) <= spoken and not any(o.isdigit() for o in others) else ""
-    if len(named) == len(classes) == 1 and re.fullmatch(r"(?:an? |the )?\{c\d+\} ?[?.]?", m["said"]):
-        return f"FINAL({classes!r})\n"  # how do I model a delegation?
-    if len(properties) == 1 and re.fullmatch(_OF_ONE.replace("<P>", re.escape(next(x for x in named if x[1] == "p"))), m["said"]):
-        return f"FINAL({properties!r})\n"  # how do I model that a fish eats algae? 센서의 정확도를 어떻게 모델링해?
-    if len(classes) != 2 or len(named) != len(classes) + len(properties) or len(properties) > 1:
-        return ""
-    code = _TEMPLATES["join"].format(a=classes[0], b=classes[1]).removesuffix("FINAL(found)\n")
-    if properties:
-        return code + f"if {properties[0]!r} in found:\n    FINAL({properties!r})\n"
-    return code + "if len(found) == 1:\n    FINAL(found)\n"
-
 # %% ../../../nbs/80_learning/18_composition.ipynb #1ee76850
-_BOTH = "sets = []\nfor name in ({a!r}, {b!r}):\n" + indent(pages("hierarchy(name", NAMES), "    ") + """    sets.append([name, *items])
-shared = [t for t in sets[0] if t in sets[1]]
-FINAL(shared if shared or not relate({a!r}, {b!r})["disjoint"] else {none!r})
-"""
-_NESTED = """def values(term, fact):
-    if fact.startswith("su"):
-        way = "up" if fact.startswith("super") else "down"
-        return [i["iri"] for i in hierarchy(term, direction=way, depth=1)["items"]]
-    found = []
-    for f in describe_entity(term, fact=fact)["items"]:
-        found += f["members"] if "members" in f else [f["value"]]
-    return found
-
-found = []
-for term in values({term!r}, {inner!r}):
-    found += values(term, {outer!r})
-if {inner!r} == "inverse" and {outer!r} in ("domain", "range") and not found:  # an inverse begins where the property leads to
-    found = values({term!r}, "range" if {outer!r} == "domain" else "domain")
-FINAL(sorted(set(found)))
-"""
 _EACH = """said = []
 for name, term, fact in {asked!r}:
     values = [f["value"] for f in describe_entity(term, fact=fact)["items"]]
@@ -388,18 +321,6 @@ for name, term, fact in {asked!r}:
 if not all(s.endswith("none stated") for s in said):
     FINAL("; ".join(said))
 """
-
-
-def _both(m: re.Match[str], marks: Marks, question: str) -> str:
-    "Code for the classes that are below two others."
-    a, b = iri_of(marks, m["a"]), iri_of(marks, m["b"])
-    none = f"none: {a} and {b} are disjoint" if m.string.isascii() else f"없습니다: {a}, {b}: 서로소"
-    return _BOTH.format(a=a, b=b, none=none)
-
-
-def _nested(m: re.Match[str], marks: Marks, question: str) -> str:
-    "Code for a fact of what a fact of a term leads to: the range of its inverse."
-    return _NESTED.format(term=iri_of(marks, m["term"]), inner=_step(m["inner"]), outer=_step(m["outer"]))
 
 
 def _each(*known: str) -> Callable[[re.Match[str], Marks, str], str]:
@@ -428,11 +349,11 @@ elif found != kinds:
 """
 _EITHER = """below, those = find_terms(kind="term", below={term!r}), {{"items": [], "truncated": False}}
 if {is_class}:
-    those = find_terms(kind="term", instance_of={term!r}, direct={direct})
+    those = find_terms(kind="term", instance_of={term!r}, direct=bool(below["items"]))
 flat = {every} or below["total"] == find_terms(kind="term", below={term!r}, direct=True)["total"]
 if below["items"] and flat and not those["items"] and not below["truncated"]:
     FINAL([i["iri"] for i in below["items"]])
-elif those["items"] and ({many} or not below["items"]) and not those["truncated"]:
+elif those["items"] and not below["items"] and not those["truncated"]:
     FINAL([i["iri"] for i in those["items"]])
 """
 
@@ -451,13 +372,7 @@ def _listed(m: re.Match[str], marks: Marks, question: str) -> str:
     if m.string.isascii() and not (plural or m.groupdict().get("noun")):
         return ""
     every = re.search(r"\b(?:all|every)\b|모든|모두|다 |전부", m.string) is not None
-    return _EITHER.format(term=iri_of(marks, mark), is_class=mark[1] == "c", every=every, many=False, direct='bool(below["items"])')
-
-
-def _kinds(m: re.Match[str], marks: Marks, question: str) -> str:
-    "Code for how many kinds of a class there are."
-    code = _EITHER.format(term=iri_of(marks, m["term"]), is_class=True, every=True, many=True, direct=False)
-    return re.sub(r"FINAL\((.*)\)", r"FINAL(len(\1))", code)
+    return _EITHER.format(term=iri_of(marks, mark), is_class=mark[1] == "c", every=every)
 
 
 def _number(m: re.Match[str], marks: Marks, question: str) -> str:
@@ -487,12 +402,6 @@ if kind in ("a is a b", "same"):
 elif not [f for f in describe_entity({b!r}, fact="equivalent class")["items"] if " " in f["value"]]:
     FINAL(False)
 """
-_IS_DIRECT = """up = hierarchy({a!r}, direction="up", depth=1)
-if {b!r} in [i["iri"] for i in up["items"]]:
-    FINAL(True)
-elif not up["truncated"] and not [f for f in describe_entity({b!r}, fact="equivalent class")["items"] if " " in f["value"]]:
-    FINAL(False)
-"""
 _INSTANCE = pages("instances({b!r}", NAMES) + """\
 kinds = [f["value"] for f in describe_entity({a!r}, fact="type")["items"] if not f["value"].startswith("owl:")]
 if {a!r} in items:
@@ -507,38 +416,23 @@ def _is_a(m: re.Match[str], marks: Marks, question: str) -> str:
     return filled(_IS_A if m["a"][1] == "c" else _INSTANCE)(m, marks, question)
 
 
-def _is_direct(m: re.Match[str], marks: Marks, question: str) -> str:
-    "Code for whether a class or a property is one level below another."
-    return filled(_IS_DIRECT)(m, marks, question) if m["a"][1] == m["b"][1] else ""
-
-
 def _related(way: str) -> Callable[[re.Match[str], Marks, str], str]:
     "A program for what a relation leads to from a term (*from*), or for what leads to it (*to*)."
     def program(m: re.Match[str], marks: Marks, question: str) -> str:
-        kind, relation, term = m.groupdict().get("kind"), m["rel"], iri_of(marks, m["term"])
-        if not _may_relate(relation) or len(set(re.findall(r"\{[citp]\d+\}", m.string))) != len(marks):
+        kind, term = m.groupdict().get("kind"), iri_of(marks, m["term"])
+        if not _may_relate(m["rel"]) or len(set(re.findall(r"\{[citp]\d+\}", m.string))) != len(marks):
             return ""
         among = f", kind={iri_of(marks, kind)!r}" if kind else ""
-        call = f"related_terms({term!r}, {_relation_name(relation, marks)!r}, direction={way!r}{among}"
+        call = f"related_terms({term!r}, {named_relation(m, marks)!r}, direction={way!r}{among}"
         return pages(call) + "FINAL([i[\"iri\"] if \"iri\" in i else i[\"value\"] for i in items])\n"
     return program
-
-
-def _relation_name(relation: str, marks: Marks) -> str:
-    "A property by its short name; else the words that should name one."
-    link = marks.get(relation)
-    if link is None:
-        return relation
-    found = next((t for t in link.terms if t.kind.endswith("property")), None)
-    return found.iri if found else link.mention.text.lower()
 
 # %% ../../../nbs/80_learning/18_composition.ipynb #c39b2bc2
 _PROGRAMS: Mapping[str, Callable[[re.Match[str], Marks, str], str]] = {
     **{name: filled(code) for name, code in _TEMPLATES.items()}, "number": _number, "created": _created, "does": _does,
-    "amount": _amount, "model": _model, "both": _both, "nested": _nested, "each": _each(), "meant": _each("definition"),
-    "differ": _each("definition"), "ends": _each("domain", "range"), "values": _values, "below": _is_direct, "is": _is_a,
-    "levels": _levels, "list": _listed, "kinds": _kinds, "from": _related("from"), "to": _related("to"), **PROGRAMS}
-_LATER = {"from", "to", "called", "doing", "done", "by head", "part of", "described"}  # tried where a question describes no set
+    "amount": _amount, "each": _each(), "meant": _each("definition"), "differ": _each("definition"), "ends": _each("domain", "range"),
+    "values": _values, "is": _is_a, "levels": _levels, "list": _listed, "from": _related("from"), "to": _related("to"), **PROGRAMS}
+_LATER = {"from", "to"}  # tried where a question describes no set
 
 
 def _program(text: str,       # the question, its names marked
@@ -547,9 +441,8 @@ def _program(text: str,       # the question, its names marked
              relations: bool,  # whether relations of a term are looked for, or all else
              ) -> str:        # empty where no line of the table fits
     "Write the code of the first program that answers a question."
-    plain = re.sub(r"\{[citp]\d+\}", lambda x: marks[x[0]].mention.text.lower(), text)  # *licence* may be a property of the file
     found = (_PROGRAMS[name](m, marks, question) for name, pattern in _QUESTIONS
-             if (name in _LATER) == relations and (m := pattern.fullmatch(plain if name == "headers" else text)))
+             if (name in _LATER) == relations and (m := pattern.fullmatch(text)))
     return next(filter(None, found), "")
 
 # %% ../../../nbs/80_learning/18_composition.ipynb #e4b7d4a3
@@ -568,14 +461,11 @@ def compose(names: QuestionEntities,  # terms that the question names
             own: frozenset[str] = frozenset(),  # lower-case names that are no terms, such as the ontology's own
             ) -> str:                 # Python code; empty when the question describes no set of terms
     "Write the code for a question that a program answers, or that describes a set of terms by conditions."
-    measures = [m for m in names.unknown
-                if re.search(r"\d ?$", names.question[:m.start]) or re.search(rf"\b(?:{MONTH})\b|\d", m.text.lower())]
     text, marks = _marked_question(replace(names, links=tuple(k for k in names.links if k.terms[0].kind != "ontology")))  # *in SOSA*
     text = _without_asides(text, own)
     code = _program(text, marks, names.question, False)
     if code or names.unknown:
-        spoken = "hasDbXref" in code or ("value_rows(" in code and len(measures) == len(names.unknown))
-        return code if spoken or not names.unknown else ""
+        return "" if names.unknown else code
     found, form = _read_term_set(text, marks), classify_answer_type(re.sub(r"\{[citp]\d+\}", "{}", text))
     if found is None or form == "truth":
         return _program(text, marks, names.question, True)
