@@ -51,10 +51,8 @@ def test_in_this_process_nothing_is_done_twice(tmp_path: Path) -> None:
     with open_sandbox("inprocess") as box:
         box.start({}, {}, Limits(seconds=0.3))
         box.run(f"n = 1\nwith open({str(file)!r}, 'a') as f: f.write('x')\nf = None")
-        state = box.dump()
         assert box.run("n = 2\nwhile True: pass").timed_out and box.get("n") == 1
-        box.load(state)
-        assert box.get("n") == 1 and file.read_text() == "x"
+        assert file.read_text() == "x"
 
 
 @pytest.mark.parametrize("kind", ["monty", pytest.param("process", marks=BWRAP), "inprocess"])

@@ -25,11 +25,6 @@ class BrokenSession:
         self.restored += 1
         return self.recovery
 
-    def dump(self) -> bytes:
-        return b""
-
-    def load(self, state: bytes) -> None: ...
-
     def close(self) -> None: ...
 
 

@@ -22,7 +22,7 @@ from typing import IO
 from . import interpreter, isolation, marshalling
 from .marshalling import encode
 from .protocol import LOST, SandboxError
-from .session import InterpreterSandbox, Message, Recovery, SessionLost, answer_question, check_reply, no_state
+from .session import InterpreterSandbox, Message, Recovery, SessionLost, answer_question, check_reply
 from .tool_bridge import ToolBridge
 
 _BOOT = """import json, os, sys, types
@@ -201,15 +201,6 @@ JOURNAL_CHARACTERS = 16 * 2**20  # characters of requests and answers that are k
 JournalEntry = tuple[Message, Sequence[Message]]  # request that changed a session (run or put), and what the host answered meanwhile
 
 
-def _read_journal(state: bytes,  # from `dump`
-                  ) -> list[JournalEntry]:
-    "Read the entries of a journal. Raises `SandboxError` for anything else."
-    try:
-        return [(dict(request), [dict(a) for a in answers]) for request, answers in json.loads(state)]
-    except (ValueError, TypeError, RecursionError) as e:
-        raise no_state() from e
-
-
 _STRAYED: Message = {"raise": ["RuntimeError", "This call was not made before."]}
 
 
@@ -231,7 +222,6 @@ def replay(child: ChildProcess,              # just started
 
 # %% ../../../nbs/70_agent/10_process.ipynb #4797ced4
 _LEAST = 2.0  # seconds that running steps again may take where a step may take less: a child needs some time on a busy machine
-_LOADS = 10  # how many times as long `load` may take
 
 
 class _ProcessSession:
@@ -297,23 +287,6 @@ class _ProcessSession:
         self._restart()
         self._journal, self._size = [], 0
         return Recovery(LOST, lost=True)
-
-    def dump(self) -> bytes:
-        "Return the journal, for `load`. Raises `SandboxError` when it had become too long."
-        if self._journal is None:
-            raise SandboxError(f"The session's journal is longer than {JOURNAL_CHARACTERS:,} characters and was not kept.")
-        return json.dumps(self._journal).encode()
-
-    def load(self,
-             state: bytes,  # from `dump` of a session with the same tools and handles
-             ) -> None:
-        "Run a journal in the place of the present state, in the time of ten steps. Raises `SandboxError`."
-        entries = _read_journal(state)
-        self._restart()
-        if not replay(self._child, entries, self._timer(_LOADS * self._most)):
-            self.restore()
-            raise no_state()
-        self._journal, self._size = entries, len(state)
 
     def close(self) -> None:
         "Kill the child."

@@ -110,14 +110,6 @@ class Sandbox(Protocol):
             ) -> Any:
         "Return a variable if it is plain data or a handle, else its repr. Raises `NotFound`, and `InvalidInput` when it is too large."
 
-    def dump(self) -> bytes:
-        "Return the state, for `load`; opaque, and to be trusted no more than the code that made it. Raises `SandboxError`."
-
-    def load(self,
-             state: bytes,  # from `dump` of the same kind
-             ) -> None:
-        "Put a state back. Raises `SandboxError`."
-
     def close(self) -> None:
         "End it; twice does no harm."
 
