@@ -49,9 +49,9 @@ def check(ontology: str, said: dict[str, object]) -> None:
             assert value == wanted and type(value) is type(wanted), (question, found.answer)
 
 
-def test_the_highest_and_the_first_are_chosen_and_what_compares_values_leaves_no_answer(workshop: str) -> None:
-    check(workshop, {"which lathe has the highest spindle speed": {"a"}, "회전 속도가 가장 높은 기계는?": {"a"},
-                     "Which lathe was bought first?": {"a"}, "L-1 구입일이 언제야?": {"2016-04-18"}} | dict.fromkeys((
+def test_what_compares_values_leaves_no_answer(workshop: str) -> None:
+    check(workshop, {"L-1 구입일이 언제야?": {"2016-04-18"}} | dict.fromkeys((
+                         "which lathe has the highest spindle speed", "회전 속도가 가장 높은 기계는?", "Which lathe was bought first?",
                          "Which lathes have a spindle speed above 1000 rpm?", "회전 속도가 1000보다 작은 공작선반은?",
                          "Which has the lower spindle speed, L-1 or L-2?", "L-2가 L-1보다 회전 속도가 높아?",
                          "Which machines were bought after 2020?", "2019년 이후에 구입된 기계는?",
