@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['MOST_SEARCHES', 'EMPTY', 'PromptedStrategy', 'strategies_in', 'lookup_code', 'read_value', 'letters',
-           'QuestionEntities', 'link_entities', 'choose', 'beside', 'once', 'fill']
+           'QuestionEntities', 'link_entities', 'choose', 'once', 'fill']
 
 # %% ../../../nbs/80_learning/17_slot_filling.ipynb #aa192009
 import ast
@@ -210,16 +210,6 @@ def choose(links: Sequence[Link],  # links meant as names, in the order of the q
     pairs = [(k, _fitting(k.terms, kind)) for k, kind in zip(used, kinds, strict=True)]
     return [(k, t) for k, t in pairs if t] if all(t for _, t in pairs) else None
 
-
-def beside(links: Sequence[Link],  # links of a question
-           question: str,          # words of the question
-           size: int,              # number of names that are wanted
-           ) -> list[Link]:
-    "Leave out the links in brackets where there are more than wanted: what stands in brackets explains a question."
-    brackets = [m.span() for m in re.finditer(r"(?<=\s)\([^()]*\s[^()]*\)", question)]
-    outside = [k for k in links if not any(a <= k.mention.start < b for a, b in brackets)]
-    return outside if len(links) > size <= len(outside) else list(links)
-
 # %% ../../../nbs/80_learning/17_slot_filling.ipynb #5ea1598c
 def once(links: Sequence[Link],  # links of a question
          ) -> list[Link]:
@@ -263,7 +253,6 @@ def fill(shown: PromptedStrategy,          # a strategy
         other = names.named or names.unknown or (m is not None and not {*tokens(m[1] or m[2])} <= shown.words | EMPTY)
         return values if "text" in shown.slots or not other else None
     some = once(names.named if len(once(names.named)) >= len(entities) else names.links)
-    some = beside(some, names.question, len(entities))
     pairs = None if names.unknown else choose(some, [shown.slots[e] for e in entities], known)
     if pairs is None or any(k in [one for one, _ in pairs] and not words <= known for k, words in names.strays.values()):
         return None

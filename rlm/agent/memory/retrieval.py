@@ -391,11 +391,6 @@ class StrategyRetriever:
             items = list(self._known.values())
             self._examples, self._texts = self._cache.index(items) if self._cache else ExampleIndex(items), texts
 
-    @property
-    def items(self) -> list[Strategy]:
-        "Return the strategies that may be found."
-        return list(self._known.values())
-
     def retrieve(self,
                  task: str,                    # the question, as it was asked
                  k: int,                       # maximum number of experiences

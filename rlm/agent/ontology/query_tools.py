@@ -7,13 +7,12 @@ __all__ = ['QUERY_CHARACTERS', 'Cells', 'FEATURES', 'DATATYPES', 'HEADER', 'word
            'TermQueryTools', 'HeaderTools']
 
 # %% ../../../nbs/60_ontology/13_query_tools.ipynb #7472a0be
-import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from .graph import DC, DCTERMS, OWL, RDF, RDFS, SKOS, Literal, PrefixMap, Term, as_term, check_int, check_text, cut
+from .graph import DC, DCTERMS, OWL, RDF, RDFS, SKOS, Literal, PrefixMap, Term, as_term, check_text, cut
 from .graph import is_iri, local_name, page, shorten, split_name
 from .rdf_client import PLACEHOLDER, OntologyError, RemoteGraph
 from ...core.errors import InvalidInput, NotFound, suggest
@@ -141,7 +140,7 @@ Cells = tuple[Any, ...]  # plain values; None where nothing is bound
 class ResultHandle:
     "The rows of a query's result, to be looked at page by page."
 
-    EXPOSED = ("columns", "total", "kept", "answer", "page", "where", "group", "distinct", "sample")
+    EXPOSED = ("columns", "total", "kept", "answer", "page", "where", "group", "distinct")
 
     def __init__(self,
                  columns: Sequence[str],      # their names
@@ -176,15 +175,6 @@ class ResultHandle:
         at, parts = self._column(column), _fold_case(str(value)).split("*")
         rows = [r for r in self._rows if r[at] == value or (r[at] is not None and _matches_parts(_fold_case(str(r[at])), parts))]
         return self._view(rows, f"{self._name}.where({column!r}, {value!r}", offset, limit)
-
-    def sample(self,
-               n: int = 5,     # rows
-               seed: int = 0,  # seed of the choice
-               ) -> dict[str, Any]:
-        "Some rows from all over the result, the same for the same seed."
-        chance, most = random.Random(check_int(seed, "seed", 0, 10**9)), min(check_int(n, "n", 1, 100), self.kept)
-        chosen = sorted(chance.sample(range(self.kept), most))
-        return self._view([self._rows[i] for i in chosen], f"{self._name}.sample({n}, seed={seed}", 0, n, of=self.total)
 
     def group(self,
               column: str,       # its name
