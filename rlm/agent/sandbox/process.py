@@ -221,7 +221,7 @@ def replay(child: ChildProcess,              # just started
     return works
 
 # %% ../../../nbs/70_agent/10_process.ipynb #4797ced4
-_LEAST = 2.0  # seconds that running steps again may take where a step may take less: a child needs some time on a busy machine
+_LEAST = 20.0  # seconds that running steps again may take where a step may take less: a child needs some time on a busy machine
 
 
 class _ProcessSession:

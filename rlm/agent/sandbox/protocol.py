@@ -23,7 +23,7 @@ class SandboxError(RlmError):
 class Limits:
     "Holds the limits of one step and of what is kept of it. Every number is positive."
 
-    seconds: float = 10.0  # seconds of code in one step, without the time of its tools; rebuilding variables gets as many again
+    seconds: float = 10.0  # seconds of code in one step, without the time of its tools; rebuilding variables gets as many again, or 20
     memory: int = 256 * 2**20  # bytes that all variables together may take
     calls: int = 1000  # calls of tools and handles in one step
     code: int = 50_000  # characters of one step's code
