@@ -255,7 +255,8 @@ def _fenced(text: str) -> str:
 
 def _read_outcome(text: str, context: ConflictContext) -> FormalRule:
     "Read the outcome in an answer, as a rule that always applies. Raises `InvalidInput`."
-    lines = [line.strip().strip("`").removeprefix("then ").strip() for line in text.strip().splitlines() if line.strip().strip("`")]
+    lines = [line.strip().strip("`").removeprefix("then ").strip() for line in text.strip().splitlines()
+             if line.strip().strip("`") and not line.strip().startswith("```")]  # the mark of a code block may name a language
     if len(lines) != 1:
         raise InvalidInput(f"The answer has {len(lines)} lines instead of one.", "Give the outcome alone.")
     found = parse(f"when True then {lines[0]}")

@@ -363,7 +363,7 @@ def test_a_synthesis_is_computed_from_the_facts() -> None:
     with RuleStore(":memory:", embedder="none") as store:
         for formal in ("for base: Real when go then price = base", "when go then price = base - 10"):
             store.add_rule(formal=formal)
-        resolver = ConflictResolver(store, [AntinomicLoop(lambda _: "price = base - 5")])
+        resolver = ConflictResolver(store, [AntinomicLoop(lambda _: "```python\nprice = base - 5\n```", rounds=1)])
         found = resolver.resolve(store.apply({"go": True, "base": 100}))
         assert found.rulings[0].stage == "antinomic" and found.outcomes == {"price": 95} and "so: price = 95" in repr(found)
         unheard = ConflictResolver(store, [lambda case, left: Proposal("mine", "?", parse("when go then price = fee + 1").outcome)])

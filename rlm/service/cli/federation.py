@@ -119,7 +119,7 @@ def run(memory: Memory, steps: int | None, port: int | None, as_json: bool) -> N
         node.config = replace(node.config, port=port)
     server, send, done = GossipServer(node), http_send(node.config.timeout_s), 0
     server.start()
-    click.echo(f"Listening on {node.config.host}:{server.port}, with {len(node.peers)} peers; "
+    click.echo(f"Listening on {node.config.host}:{server.port}, with {len(node.peers)} {'peer' if len(node.peers) == 1 else 'peers'}; "
                f"an exchange every {node.config.interval_s:g} s.", err=True)
     try:
         while True:
