@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['WHEN', 'read_words', 'grammar', 'spelled_out', 'with_subject', 'clauses', 'split_clause', 'named_subject',
-           'Predicate', 'read_predicate', 'english_statements']
+           'Predicate', 'read_predicate', 'english_introduction', 'english_statements']
 
 # %% ../../nbs/85_companion/02_english.ipynb #cda14c30
 import re
@@ -400,6 +400,7 @@ def read_predicate(clause: str,     # the whole clause
     return Predicate(words.strip(" ,."), negated and not ended, ended, instead)
 
 # %% ../../nbs/85_companion/02_english.ipynb #9794ff13
+_BODY = LazyPattern(r"'s (?:\w+ )?(?:arm|leg|foot|ankle|wrist|hand|finger|knee|elbow|shoulder|thumb|toe|neck|back)s?$")
 _PRICE = LazyPattern(rf"(?:the )?(?:[\w-]+ )?(?:{_PRICED})$", re.I)
 _WEEKDAY = LazyPattern(rf"{WEEKDAY}s?\b|\d{{1,2}}(?::\d\d|(?:st|nd|rd|th)\b| ?[ap]m\b)", re.I)
 
@@ -411,6 +412,8 @@ def _personal(subject: str, p: Predicate) -> Statement | None:
     w, value = found
     if w.relation == "age" and "year" not in value and (_THING.fullmatch(subject) or _PRICE.match(subject)):
         return None
+    if w.relation == "wear":
+        subject = _BODY.sub("", subject)
     if w.relation == "residence" and (_WEEKDAY.match(value) or _MOMENT.fullmatch(value)):  # *the lessons have moved to Sundays*
         return Statement(subject, "time", value, True, p.negated, p.ended, p.instead_of)
     denied = (w.sense == "denies") != (p.negated and w.sense != "denies")
@@ -419,6 +422,8 @@ def _personal(subject: str, p: Predicate) -> Statement | None:
 
 def _habit(subject: str, p: Predicate) -> Statement | None:
     "A statement of what somebody does, without an object: *I smoke*, *She does not drive*; its value is the noun, as in *gave up smoking*."
+    if p.ended and (m := _HABIT_NOUN.match(p.words)):
+        return Statement(subject, "habit", m["h"], ended=True)  # *stopped smoking*
     m = _HABIT.match(p.words)
     return Statement(subject, "habit", _HABITS[m["h"]], False, p.negated, p.ended, p.instead_of) if m else None
 
@@ -558,8 +563,32 @@ _HABITS = {"smoke": "smoking", "vape": "vaping", "drink": "drinking", "drive": "
 _HABIT = LazyPattern(  # *smoke*, *smokes a pack a day*; not *drinks tea*
     rf"(?P<h>{'|'.join(_HABITS)})s?(?: (?:an? (?:pack|lot|bit|little)|\d+|every|each|daily|twice|once|on |in the|at |sometimes|"
     r"occasionally|regularly|most)\b.*)?$")
+_RESUMED = LazyPattern(r"(?:(?:am|is|are)(?: back to)?|(?:have |has )?(?:started|begun|began|resumed|gone back to|went back to)) "
+                       r"((?:eat|drink|us)ing .+)$")
+_AGAIN = LazyPattern(r"\bagain\b|\bback to\b")  # *I'm eating meat again* is a habit, *I'm eating pizza* is none
+_HABIT_NOUN = LazyPattern(rf"(?:have |has )?(?P<h>{'|'.join(_HABITS.values())})(?: (?:in|last|this|at|on|when|after|because)\b.*)?$")
 _SPELT = LazyPattern(r"^(?:actually )?(?:spelled|spelt|written) ")
 _AFTER = LazyPattern(r"^[,;.! ]*(?:(?:and|but|so) )?")  # what joins the words after a statement
+_NO_NAMES = (  # words before *here*, and after *this is*, that are no names
+    r"Same|No\w*|Every\w+|Some\w*|Any\w*|All|Still|Only|Right|Over|Down|Up|Out|In|It|He|She|They|We|You|I|Here|There|Spring|Summer|Winter|"
+    r"Autumn|Fall|Christmas|Easter|Snow|Rain|Again|Home|Live|New\w*|Lurker|Me|Just|Mum|Mom|Dad|First|Long|Back|Stuck|Yes|Great|Good|Nice|"
+    r"Hello|Hi|Hey|The|This|That|Your?|My|Our|User|Customer|Student|Teacher|Nurse|Doctor|Always|Never|Now|Today|Tomorrow|Fun|Cool|Wrong|"
+    r"Korea|Japan|China|Seoul|Busan|London|Paris|Python|Java|God|Love|Life|What|Why|How|Who|When|Where|Awesome|Insane|Crazy|Perfect|True|"
+    r"False|Sparta|America|Europe|Support|Sales|Help|A|An|So|Very|Not|Too|Such|Important|Urgent")
+_INTRODUCED = LazyPattern(  # *This is Hannah*, *Hannah here*, *It's Hannah again*
+    r"(?:(?i:hi|hello|hey|good (?:morning|afternoon|evening)|greetings)(?i: there| all| everyone| everybody| team| again)?[,!. ]+)?"
+    rf"(?:(?i:this is|it(?:'s| is)(?= \w+ (?:here|again|speaking)\b)) (?P<a>(?!(?:{_NO_NAMES})\b)[A-Z][a-z]+(?: [A-Z][a-z]+)?)"
+    rf"(?i: here| again| speaking)?|(?P<b>(?!(?:{_NO_NAMES})\b)[A-Z][a-z]+) (?i:here))(?i: from [\w ]+)?")
+
+
+def english_introduction(text: str,  # the first sentence of a text
+                         ) -> str:   # a name; empty: it is none
+    "Return the name by which a speaker begins to speak: *This is Hannah*, *Hannah here*."
+    m = _INTRODUCED.fullmatch(text.replace("’", "'").strip(" .!,"))
+    name = (m["a"] or m["b"]) if m else ""
+    return name if _GIVEN_NAME.fullmatch(name.split()[0] if name else "") else ""
+
+
 _CALL_ME = LazyPattern(r"(?:(?:please|just|you can) )*call me (?!(?:later|back|when\w*|if|at|on|in|to|for|from|by|a|an|the|tomorrow|"
                        r"today|tonight|now|maybe|asap|any\w*|every\w*|"
                        r"crazy|old|after|before|next|soon|again|please|once|this|and|or|instead|about|with|only|names)\b)(?P<v>.+)$", re.I)
@@ -600,6 +629,7 @@ def english_statements(sentence: str,          # one sentence
         for n, words in enumerate(said):
             goes_on = n and _GOES_ON.match(words) and not _NOW.search(clause)  # *used to live in Paris and work at Acme*
             p = read_predicate(clause if goes_on or len(said) == 1 else words if n else f"{parts[0]} {words}", words)
+            p = replace(p, words=m[1]) if not p.ended and (m := _RESUMED.match(p.words)) and _AGAIN.search(words) else p
             p = replace(p, ended=True, negated=False) if _is_over(subject, speaker, p) else p
             if (over := _given_up(subject, p)) and (_NEGATION.match(words) or parts[0].endswith((" never", " not"))):
                 continue  # *I never quit squash*

@@ -17,7 +17,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .english import WHEN, english_statements, spelled_out
+from .english import WHEN, english_introduction, english_statements, spelled_out
 from .korean import MOMENT, SURNAMES, asked_of_near, asks_of_self, kin_subjects, korean_introduction, near_names
 from .korean import statements_about
 from .statement import Statement, language_data, normal_value, relation_of
@@ -270,6 +270,13 @@ def _corrected_clause(corrected: Statement, speaker: str, about: str) -> list[St
     return [replace(s, instead_of=(topic["old"] if topic else old,)) for s in read]
 
 
+def _introduced(sentence: str, greeting: str, place: int) -> str:
+    "The name by which a speaker is introduced in a sentence, an English one only if it is the first or follows a greeting."
+    if _is_korean(sentence):
+        return korean_introduction(sentence) or (korean_introduction(f"{greeting} {sentence}") if greeting else "")
+    return english_introduction(f"{greeting} {sentence}" if greeting else sentence) if place < 2 else ""
+
+
 @text_cache(4096)  # a block reads the same memories again and again, and a write reads one more than once
 def text_facts(text: str,              # words of a memory
                speaker: str = "user",  # speaker, whom *I*, *my*, `나` and `내` mean
@@ -290,8 +297,7 @@ def text_facts(text: str,              # words of a memory
         elif denied:
             read, after = _read_sentence(sentence, speaker, about, pronouns and n == 0)
         about = after
-        if all(s.relation == "is" for s in read) and (
-                name := korean_introduction(sentence) or (korean_introduction(f"{sentences[0]} {sentence}") if n == 1 else "")):
+        if all(s.relation == "is" for s in read) and (name := _introduced(sentence, sentences[0] if n == 1 else "", n)):
             read = [Statement(speaker, "name", name, False)]  # ends no other: it may be said of somebody in a picture, or pasted
         found = [s for s in (placed(statement, sentence) for statement in read) if s is not None]
         if (corrected := correction(sentence)) and (not corrected.instead_of or all(s.subject in _THOSE for s in found)):

@@ -77,6 +77,7 @@ def particles() -> dict[str, LazyPattern]:
         # a noun that ends like a particle: `오이`
         "whole": LazyPattern(rf"(?:.*[^가-힣])?[가-힣]*?(?:{'|'.join(w for w in data['no_particle'].split('|') if len(w) > 1)})"),
         "near": LazyPattern(rf"(?:{near})"),  # someone near to the speaker, of whom nothing else is said: `엄마`
+        "property_of": LazyPattern(rf"(?P<s>{near}) (?P<r>{nouns})"),  # a property of someone near: `아들 이름`
         # a possessive that is written with the noun or names the house: `울엄마`, `우리집 강아지`
         "ours": LazyPattern(rf"(?:울 ?|우리 ?집 ?)(?=(?:{near}) )"),
         "property": LazyPattern(nouns),  # a property that is named alone: `이름`
@@ -94,6 +95,7 @@ def particles() -> dict[str, LazyPattern]:
             rf"(?P<r>{nouns})(?:이|가|은|는|을)?(?: ?(?:뭐|뭔|무엇|언제|몇|어떻게|누구|머|알)[가-힣 ]*)?[?!~ㅋㅎㅠ. ]*"),
         # beginning of a question about someone near
         "near_topic": LazyPattern(rf"(?:(?:{mine}) ?)?(?P<s>{near})(?:는|은|이|가|의)? (?:지금 |요즘 |이제 )?"),
+        "property_topic": LazyPattern(rf"(?P<r>{nouns})(?:은|는|이|가) (?!.*아니)"),  # a property as a second topic: `딸은 생일이`
         "noted": LazyPattern(  # a property and its value, nothing else: `월세 90만원`, `직급 과장`
             rf"(?P<r>{nouns}|{data['naming']}) (?=[^ ]*\d[^ ]*$|(?:A|B|O|AB)형|{_TITLE}(?:임|이야|입니다)?$)"),
         # a verb alone, whose topic is what it takes: `커피는 안 마셔`
@@ -182,6 +184,11 @@ _NO_PREDICATE = (  # predicates about something else than their subject
     "중이야", "중이에", "중임", "중입", "좋", "싫", "있", "없", "됐", "되", "아니", "안 ", "못 ")
 
 
+_PERSON_NAMED = LazyPattern(  # `딸 하은이`
+    rf"(?:[^ ]+ )?(?:{'|'.join(korean_names('child', 'younger sibling', 'grandchild', 'relative', 'acquaintance', 'pet'))}) "
+    r"(?P<n>[가-힣]{2,3})이")
+
+
 _HONORED_TOPIC = LazyPattern(r"께서는?(?= )")  # `어머니께서는`, as `어머니는`
 
 
@@ -223,6 +230,8 @@ def split_topic(clause: str,   # one clause
     m = p["topic"].match(rest)
     if m and not m["s"].endswith(_ADVERBIAL) and not rest.startswith(_NO_PREDICATE, m.end()):
         after = _bare(rest[m.end():])
+        if (named := _PERSON_NAMED.fullmatch(m["s"])) and _has_coda(named["n"]):
+            return Topic(named["n"], "", after)  # `딸 하은이`; `이` follows a consonant
         if p["near"].fullmatch(m["s"]):
             return Topic(f"{speaker}'s {near_names()[m['s']]}", "", after)
         own = p["own"].match(m["s"])
@@ -279,6 +288,7 @@ _WORKPLACE = LazyPattern("(?:회사|은행|병원|연구소|스타트업|기업|
 SURNAMES = (  # of 98 of 100 Koreans
     "김이박최정강조윤장임한오서신권황안송류홍전고문양손배백허유남심노하곽성차주우구민나진지엄채원천방공현함변염여추도소석선설마")
 _PERSON = LazyPattern(rf"(?!선[생수장배]|소[방설장]|마[케술사]|설계|석사)[{SURNAMES}](?:[가-힣]{{2}}(?: ?(?:님|{_TITLE}))?| ?{_TITLE})")
+_ROLE_TO = LazyPattern(rf"(?P<n>{_ROLE.pattern}) (?P<v>{_PERSON.pattern})")
 _AMOUNT = LazyPattern(rf"(?:을|를)? (?:하루에? )?(?:\d+|{one_of(KOREAN_COUNTING, 1, 5)}|몇) ?(?:잔|병|캔|개|그릇|컵|번|알|쪽)씩?$")
 _COUNT = LazyPattern(r"(?:(?:집에|우리 집에|나는|저는|나|저|우리는|우리)(?:는)? )?"
     r"(?P<x>고양이|강아지|개|토끼|닭|햄스터|아이|딸|아들|동생|형제|자매|손주)(?:이|가|는|은)? "
@@ -321,6 +331,7 @@ def copula_value(predicate: str,  # `파란색이야`
     return value
 
 
+_NAME_HONOURED = LazyPattern(r"(?P<v>[가-힣]+?)(?:셔|세요|십니다|시고|신데)")  # 박순자셔: after a vowel, as a verb would have it
 _VERB_FINAL = LazyPattern(
     r"[어아해야지네다함임됨걸게니냐군죠요까줘돼와워봐써커파빠뻐려져춰쳐펴켜여겨고서면데러잖음듯남]$|(?:몰|달|말|올)라$|"
     r"[가-힣](?:는|은|을|를|도) |(?:^| )(?:안|못|잘) |[하되]기$")
@@ -329,9 +340,11 @@ _VERB_FINAL = LazyPattern(
 def named_value(relation: str,   # a property that the topic names: `이름`, `생일`
                 predicate: str,  # predicate that is said of it
                 ) -> str | None:
-    "Return the value of a property: before a copula, or a noun alone, as notes and chats have it (`서지은`)."
+    "Return the value of a property: before a copula, honorific too (`박순자셔`), or a noun alone, as notes and chats have it (`서지은`)."
     if value := copula_value(predicate):
         return value
+    if relation_of(relation)[0] == "name" and (m := _NAME_HONOURED.fullmatch(predicate)):
+        return m["v"]
     known = relation and (relation_of(relation)[0] != relation or particles()["naming"].fullmatch(relation))
     plain = MOMENT.fullmatch(predicate) or (known and not _VERB_FINAL.search(predicate))
     return predicate if plain else None
@@ -358,6 +371,8 @@ def _rescheduled(t: Topic, speaker: str, instead: tuple[str, ...]) -> Statement 
         return None
     instead = (*instead, m["a"]) if m["a"] else instead
     named, _, value = m["v"].rpartition(" ") if t.subject == speaker else (t.subject, "", m["v"])
+    if t.subject == speaker and (person := _ROLE_TO.fullmatch(m["v"])):  # `팀장님 박소연 부장님으로`
+        named, value = person["n"], person["v"]
     if not named or (t.subject == speaker and re.search(r"(?:을|를|에서|에|은|는)(?: |$)", named)):
         return None
     whole = f"{named} {value}" if t.subject == speaker else m["v"]
@@ -365,6 +380,8 @@ def _rescheduled(t: Topic, speaker: str, instead: tuple[str, ...]) -> Statement 
         named, value = (whole[:late.start()] if t.subject == speaker else f"{t.subject} {whole[:late.start()]}").strip(), late["m"]
     if MOMENT.fullmatch(value):
         return Statement(named, "time", value, True, instead_of=instead)
+    if m := particles()["property_of"].fullmatch(named):  # `강아지 이름 초코로`
+        return Statement(f"{speaker}'s {near_names()[m['s']]}", relation_of(m["r"])[0], value, True, instead_of=instead)
     if t.subject != speaker or particles()["naming"].fullmatch(named) or _ROLE.fullmatch(named):
         own = near_names().get(named, named.removeprefix(f"{speaker}'s "))
         return Statement(speaker, relation_of(own)[0], value, True, instead_of=instead) if _one_at_a_time(own, value) else None
@@ -490,16 +507,25 @@ _DIED = LazyPattern(  # `초코가 어제 죽었어`, `둘 다 죽었어`; not `
     r"갑자기|결국|편안히|편안하게|조용히|먼저) )*"
     r"(?:죽었|돌아가셨|(?:세상을|하늘나라로|하늘나라에) ?(?:떠났|떠나셨|갔|가셨)|무지개 ?다리를? 건[넜너]|별세하셨|작고하셨|"
     r"숨졌|숨을 거[뒀두])[가-힣]*$")
+_SENT_OFF = LazyPattern(  # `두부를 하늘나라로 보냈어`
+    rf"(?:(?:{_WHEN_DIED}) )*(?P<x>[^ ]+?)(?:을|를) (?:(?:{_WHEN_DIED}) )*"
+    r"(?:(?:하늘나라로|하늘로|무지개 ?다리로|먼저) ?(?:떠나)?(?:보냈|보내 ?줬|보내셨)|안락사(?:를)? ?(?:시켰|시켜|했)|"
+    r"떠나보냈)[가-힣]*$")
 _BABY_IS_BORN = LazyPattern(  # `우리 아들 태어났어`; not `딸은 2015년에 태어났어`
     r"(?:(?:드디어|방금|오늘|어제|어젯밤|(?:오늘 )?(?:아침|새벽|밤)에?|무사히|건강하게) )*"
     r"(?:우리 )?(?:아기|아들|딸|쌍둥이|첫째|둘째)(?:가|이|들이)? ?"
     r"(?:(?:드디어|방금|오늘|어제|어젯밤|오늘 아침|무사히|건강하게|지난주에) )*(?:태어났|나왔)[가-힣]*")
+_LEFT_ME = LazyPattern(r"(?:나를|날|저를|절) (?:찼|차 ?버렸|떠났|버렸|버리고 갔)[가-힣]*$")  # `준호가 날 찼어`
 
 
-def _death(t: Topic, speaker: str) -> Statement | None:
-    "A statement that somebody has died."
+def _death_or_parting(t: Topic, speaker: str) -> Statement | None:
+    "A statement that somebody has died, or has left the speaker."
     if (m := _DIED.match(t.predicate)) and bool(m["b"]) == (t.subject == speaker):
         return Statement(t.subject, DIED, m["b"] or "", ended=True)
+    if t.subject == speaker and (m := _SENT_OFF.match(t.predicate)):
+        return Statement(f"{speaker}'s {near_names()[m['x']]}" if m["x"] in near_names() else m["x"], DIED, "", ended=True)
+    if t.subject != speaker and not t.relation and _LEFT_ME.match(t.predicate):
+        return Statement(speaker, "partner", t.subject.removeprefix(f"{speaker}'s "), True, ended=True)
     return None
 
 
@@ -575,7 +601,7 @@ def statements_about(sentence: str,           # one Korean sentence of several
         if implied and bare:  # `누나 한국 들어와서 지금 일산 살아`: who lives there is not said
             continue
         bare = implied and bool(p["near_first"].match(clause)) and not _HELD.search(clause)
-        over = _death(t, speaker) or (None if "거의" in clause else korean_health(t.subject, t.predicate, speaker))
+        over = _death_or_parting(t, speaker) or (None if "거의" in clause else korean_health(t.subject, t.predicate, speaker))
         if over or _BABY_IS_BORN.fullmatch(clause):
             out.append(over or Statement(speaker, "pregnancy", "", True, ended=True))
             continue
@@ -588,6 +614,8 @@ def statements_about(sentence: str,           # one Korean sentence of several
                 w.relation in _OF_NEAR and (m["v"] or w.sense == "ends") for w, m in korean_wordings(_bare(t.predicate[whose.end():]))):
             # `남편 현대자동차 다녀`, `엄마 어제 퇴원했어`
             t, bare = Topic(f"{speaker}'s {near_names()[whose['s']]}", "", _bare(t.predicate[whose.end():])), False
+        if not t.relation and (m := p["property_topic"].match(t.predicate)):  # `민수 딸은 생일이 5월 4일이야`
+            t = Topic(t.subject, m["r"], t.predicate[m.end():])
         if not t.relation and t.subject != speaker and "'s " not in t.subject and (m := p["object_first"].fullmatch(t.predicate)):
             t = Topic(speaker, "", f"{t.subject.rpartition('에 ')[2]} {m['p']}")  # `커피는 안 마셔`
         ended, instead = bool(p["ended"].search(clause) or _PAST_STATE.search(clause)), tuple[str, ...]()

@@ -5,8 +5,9 @@
 # %% auto #0
 __all__ = ['CUES', 'READ', 'Matrix', 'READER', 'WORTH_READING', 'READ_OF_EACH', 'ENDS', 'BOTH_END', 'PRIOR', 'MAY_END',
            'STANDS_OUT', 'IF_SAME', 'COMPARED', 'READ_LIMITS', 'NEWS_FROM', 'LINKED', 'AT_ONCE', 'ENDED', 'text_cues',
-           'pair_cues', 'leaves_as_it_was', 'says_more', 'PairModel', 'pair_inputs', 'run_networks', 'pair_model',
-           'PairReader', 'pair_reader', 'PairJudgement']
+           'pair_cues', 'told_by_grammar', 'told_of_another', 'leaves_as_it_was', 'says_more', 'tells_another_number',
+           'is_about_something_else', 'PairModel', 'pair_inputs', 'run_networks', 'pair_model', 'PairReader',
+           'pair_reader', 'PairJudgement']
 
 # %% ../../nbs/85_companion/18_pair_judge.ipynb #10a32893
 import logging
@@ -25,18 +26,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .fact_extraction import MOST_CHARACTERS, is_untrue, text_facts
-from .memory_facts import is_kept_as_given, speaker_of
-from .statement import DATA, Statement, language_data, list_members, normal_value
+from .korean import near_names
+from .memory_facts import PRONOUNS, is_kept_as_given, speaker_of
+from .statement import DATA, MOVED, Statement, language_data, list_members, normal_value
 from .supersession import current_again, end_memory
 from .value_equality import same_value, verb_of
 from ..core.clock import Clock
 from ..core.guard import may_overrule
 from ..core.text import split_sentences, tokens
 from ..core.text.calendar_words import WEEKDAY
+from ..core.text.kinship import FAMILY, english_names
 from ..core.text.normal_form import LazyPattern, text_cache
 from ..core.text.number_words import ENGLISH_NUMBERS, KOREAN_COUNTING, one_of
 from ..search.candidates import LATER
 from ..search.namespace_search import NamespaceSearch
+from ..search.query_features import numbered_things, tells_change
 from ..store.embedding_model import EmbeddingModelInfo
 from ..store.records import Edge, Event, MemoryRecord
 from ..store.storage import SQLStorage
@@ -116,9 +120,86 @@ def pair_cues(old: str,  # words of the older memory
     return [*(float(bool(t)) for t in told), *shares, min(b.length / 60, 3.0)]
 
 
+_OF_BODY = frozenset(("allergy", "illness", "medication", "diet", "age", "pregnancy", "eat", "drink", "smoke", "habit", "wear"))
+
+
+def told_by_grammar(old: str,  # words of the older memory
+                    new: str,  # words of the newer one
+                    ) -> bool:
+    """Return whether the grammar reads the same relation of others in both, and the newer is about something else, so that it decides:
+    *The capital of Peru is Lima* ends no other capital, and *Mum called off the wedding* may end *Mum and Gerald are engaged*. So it does
+    where both tell the same of two that are the user's: the schools of an elder and a younger daughter."""
+    a, b = text_cues(old), text_cues(new)
+    asserted = [{s.key for s in t.facts if s.key[0] and s.key[0] not in PRONOUNS} for t in (a, b)]
+    who = [{subject for subject, _ in said} for said in asserted]
+    told = [{relation for _, relation in said} & _OF_BODY for said in asserted]
+    if told[0] & told[1] and who[0].isdisjoint(who[1]) and (
+            who[1] == {"user"} or (who[0] == {"user"} and all(name.startswith("user's ") for name in who[1]))):
+        return True  # *I'm not allergic to nuts* after *Leo is allergic to nuts*
+    if len(mine := [{s.key for s in t.facts if s.key[0].split("'s ")[0] == "user"} for t in (a, b) if t.facts]) == 2:
+        subjects, relations = ([{key[part] for key in keys} for keys in mine] for part in (0, 1))
+        if relations[0] & relations[1] and subjects[0].isdisjoint(subjects[1]):
+            return True
+    if not all(t.facts and all(s.key[0].split("'s ")[0] not in ("", "user") for s in t.facts) for t in (a, b)):
+        return False
+    if {verb_of(s.key[1]) for s in a.facts}.isdisjoint(verb_of(s.key[1]) for s in b.facts):
+        return False  # *Octopus took over our electricity* after *Electricity comes from Bulb*
+    had, named = ([frozenset(tokens(s.key[0])) for s in t.facts] for t in (a, b))
+    return not any(name and name <= other for name in named for other in had)
+
+
+_CHANGE_DONE = "quit|left|moved|sold|married|divorced|retired|resigned|got|lost|joined|started|stopped|gave|is|was|has|had|and"
+_BY_SOMEBODY = "quit|retired|resigned|got|joined|married|divorced"  # what no thing does
+_SELF = LazyPattern(r"\b(?:i|me|my|we|us|our)\b|(?:^| )(?:나|내|난|우리|저|제|전)[는은가도를한]* ", re.I)
+_OWN_PERSON = LazyPattern("(?:my|our|우리|내|제) ", re.I)
+
+
+@cache
+def _near_korean() -> re.Pattern[str]:
+    "Someone near to the speaker by a Korean name: `처남`."
+    return re.compile("|".join(sorted(near_names(), key=len, reverse=True)))
+
+
+def told_of_another(old: str,  # words of the older memory
+                    new: str,  # words of the newer one
+                    ) -> bool:
+    """Return whether the older states facts of the user or of another near to them, and the newer is of somebody near alone: *My sister got
+    a house in Hull*."""
+    a, b, own = text_cues(old), text_cues(new), _OWN_PERSON.match(new)
+    start = own.end() if own else 0
+    who = _cue_patterns()[CUES.index("person")].match(new, start) or _near_korean().match(new, start)
+    if who is None or not (who[0].isascii() or new.startswith(("은", "는", "이 ", "가", "도"), who.end()) or who[0][-1] in "은이"):
+        return False
+    of_others = {s.key[0].removeprefix("user's ") for s in a.facts} - {"user"}
+    if not a.facts or near_names().get(who[0], who[0]) in of_others or not all(name in near_names() for name in of_others):
+        return False
+    return not (a.people & b.people or _SELF.search(new, start))
+
+
 _OF_A_DAY = LazyPattern(rf"\b(?:today|tonight|yesterday|last night|this (?:morning|afternoon|evening|week|weekend|{WEEKDAY}))\b|"
                         "오늘|어제|어젯밤|이번 ?주", re.I)
+_FROM_THEN_ON = LazyPattern(r"\b(?:from|as of|since|starting) (?:today|tonight|yesterday|this)\b|(?:오늘|어제|이번 ?주)부터|"
+                            r"\b(?:let (?:me|us) go|fired|sacked|redundant|laid off)\b", re.I)
+_SUPPOSED = LazyPattern(  # *if Erik snores again I'm divorcing him*, *The doctor wants me to stop some day*
+    r"\bif\b.*\b(?:I'?m|I'?ll|I'?d|we'?re|we'?ll|we'?d|would|will)\b|\b(?:I'?ll|I'?d|would)\b.*\bif\b|\bwants? (?:me|us) to\b|"
+    r"\bsome ?day\b|\b(?:nearly|almost) [a-z]+(?:ed|t|d|ght|ft)\b|뻔 ?(?:했|하)|"
+    r"(?:으면|[가-힣]면) .*(?:거야|거예요|겠어|겠다|버릴|할래)|언젠가|고 싶", re.I)
+_TOLD_STORY = LazyPattern(r"\b(?:in|watch\w*|read\w*|saw) (?:the|a|an|my|this|that) (?:[\w-]+ )?"
+                          r"(?:film|movie|novel|series|show|episode|book|play|drama|song|game)\b|"
+                          r"(?:드라마|영화|소설|웹툰|연극|만화|노래|게임)(?:에서|에|를|을|속|가) ?", re.I)
+_MOVED_THING = LazyPattern(  # *The office moved to the fifth floor*
+    r"(?:the|our|my|his|her) (?!(?:house|home|flat|apartment|family|kids|boys|girls|parents)\b)(?:[\w-]+ ){1,2}?(?:has |have |is |just )*"
+    r"(?:moved|relocated|moving)\b|(?:우리 |저희 )?(?:[가-힣]+ )?"
+    r"[가-힣]*(?:사무실|회사|본사|지점|팀|부서|학교|학원|병원|가게|매장|식당|카페|교회|공장)(?:이|가|은|는)? .*(?:이사|이전|옮)", re.I)
+_OTHER_DOES = LazyPattern(rf"(?:(?!(?:I|We|My|Our|The|This|That|It|He|She|They|You|And|But|So|No|Not|Now|Then|Oh|Well|User)\b)"
+                          rf"[A-Z][\w-]+ (?:{_CHANGE_DONE})|(?!(?:i|we|they|he|she|it|you|and|but|so|just|also|"
+                          rf"finally|recently|then|now|never|not) )[a-z]+ (?:{_BY_SOMEBODY}))\b")  # *Sam moved*, *sam got a new number*
+_HOUR = LazyPattern(r"\bat \d|\d:\d\d|\d ?[ap]\.?m\b|o'clock|\d ?시(?!간)", re.I)
+_HABITUAL = LazyPattern(r"\b(?:every|each|daily|an? (?:day|week|month)|times|usually|always)\b|매일|하루|마다|항상|보통|늘 |주 ?\d", re.I)
+_PEOPLE = rf"(?:{'|'.join(english_names(*FAMILY, 'acquaintance', 'boss', 'flatmate', 'landlord'))}|friend|neighbou?r|colleague)"
+_OF_ANOTHERS = LazyPattern(rf"(?:(?:my|our) )?(?:\w+)['’]s (?:\w+ )?(?P<n>{_PEOPLE})s?\b", re.I)  # *Theo's cousin is four now*
 _NOT_YET = LazyPattern(r"\byet\b|\bnever\b|아직|(?:본|간|해본) 적", re.I)  # what the first time ends
+_ADDED = LazyPattern(r"\b(?:too|as well)[.!]*$|\balso\b|둘째|하나 더", re.I)  # what comes besides ends nothing
 _STATES = {"residence": "place", "kind of residence": "place", "place of work": "work",
            "employer": "work", "occupation": "work", "school": "work", "salary": "work", "rank": "work",
            "spouse": "couple", "partner": "couple", "marital status": "couple", "age": "age", "birthday": "birthday",
@@ -129,18 +210,31 @@ _STATES = {"residence": "place", "kind of residence": "place", "place of work": 
 def leaves_as_it_was(old: str,  # words of the older memory
                      new: str,  # words of the newer one
                      ) -> bool:
-    """Return whether the newer memory can change nothing of the older: it tells of a day, and neither of a change nor of another number;
-    it tells a lasting state of another kind, *moved to Leuven* of *works at Imec*; or it does not speak of what the older denies, *had a
-    soda* of *I don't drink*."""
+    """Return whether the newer memory can change nothing of the older: it tells of a day (not what was measured on it, an amount in place
+    of an amount), a condition, a wish or a story, of another person's change or a thing that was moved, or of a lasting state of another
+    kind: *moved to Leuven* of *works at Imec*."""
     a, b = text_cues(old), text_cues(new)
-    changes = any(b.cues[CUES.index(name)] for name in ("change", "end", "begin"))
-    if _OF_A_DAY.search(new) and not (changes or (a.numbers and b.numbers)):
+    told = [b.cues[CUES.index(name)] for name in ("change", "end", "begin")]
+    measured = bool(a.numbers and b.numbers) and not (_HABITUAL.search(old) or _HOUR.search(old) or _HOUR.search(new))
+    if (_OF_A_DAY.search(new) and not (measured or _FROM_THEN_ON.search(new) or any(told))) or _SUPPOSED.search(new):
         return True
-    taken_up = changes or any(b.cues[CUES.index(name)] for name in ("same", "correction"))
-    denied = bool(a.facts) and all(s.negated for s in a.facts) and not (taken_up or a.states or _NOT_YET.search(old))
-    if denied and b.words.isdisjoint(tokens(" ".join(s.value for s in a.facts))):
+    if _TOLD_STORY.search(new) and not _TOLD_STORY.search(old) and all(s.key[0] != "user" for s in b.facts):
         return True
+    if (m := _OF_ANOTHERS.match(new)) and not re.search(rf"\b{m['n']}", old, re.I):
+        return True
+    if _ADDED.search(new) and not (any(told) or any(b.cues[CUES.index(name)] for name in ("correction", "negation"))):
+        return True
+    taken_up = any(told) or b.cues[CUES.index("same")] or b.cues[CUES.index("correction")] or bool(a.states or _NOT_YET.search(old))
+    if a.facts and all(s.negated for s in a.facts) and not taken_up and b.words.isdisjoint(tokens(" ".join(s.value for s in a.facts))):
+        return True  # *had a soda* of *I don't drink*: what is denied is not spoken of
     kinds = [{_STATES.get(s.key[1], "") for s in t.facts} for t in (a, b)]
+    own = bool(a.facts) and all(s.key[0] == "user" for s in a.facts) and not kinds[0] <= {""}
+    mine = _OWN_PERSON.match(new)
+    if own and not _SELF.search(new, mine.end() if mine else 0) and not a.words & b.names and not any(s.key[0] == "user" for s in b.facts):
+        if _OTHER_DOES.match(new) and new.split()[0].lower() not in a.words:
+            return True
+        if "place" in kinds[0] and _MOVED_THING.match(new):
+            return True
     return all(k and "" not in k for k in kinds) and kinds[0].isdisjoint(kinds[1]) and text_facts(new).nothing_else
 
 
@@ -178,17 +272,86 @@ def _denies_another(old: str, new: str) -> bool:
         same_value(v, normal_value(member)) for v in values for o in had for member in list_members(o.value))
 
 
+_SAME_AS = LazyPattern(r"\bthe same \w|같은 [가-힣]")
+_WITH_ANOTHER = LazyPattern(r"\b[a-z]\w* (?P<x>[A-Z][\w'-]+) (?:\w+ )?(?:with|from|by|under) (?:[a-z]\w* ){0,4}(?P<y>[A-Z][\w'-]+)[.!]*$")
+
+
 def says_more(old: str,  # words of the older memory
               new: str,  # words of the newer one
               ) -> bool:
     """Return whether the older memory says more than what the newer one can deny, so that it is not over: a list of which that names a
     member, not all, *a boat and a van* and *sold the van*; a count of which one is gone, `두 마리` and `한 마리가 죽었다`; another of the
-    things that one may have several of, *allergic to nuts* and *no longer allergic to cats*."""
+    things that one may have several of, *allergic to nuts* and *no longer allergic to cats*; a name that the newer one leaves as it is,
+    *learning Italian with Chiara* and *Chiara left*, *a building in Leipzig* and *the same building*."""
+    a, b = text_cues(old).names, text_cues(new).names
+    if (a - b and not b - a and _SAME_AS.search(new)) or any(m["x"] not in b and m["y"] in b for m in _WITH_ANOTHER.finditer(old)):
+        return True
     if (_ONE_OF_THEM.search(new) and _COUNTED.search(old) and not _LEFT.search(new)) or _denies_another(old, new):
         return True
     said = text_cues(new).words
     named = [bool(member & said) for member in _listed(old)]
     return any(named) and not all(named) and not _ALL_OF_THEM.search(new)
+
+# %% ../../nbs/85_companion/18_pair_judge.ipynb #7d88f275
+_NTH = LazyPattern(r"(?<![\d.,:])(?P<n>\d{1,5})(?:st|nd|rd|th)? ?"
+                   r"(?P<of>학년|학기|반|층|호|과|장|기|주차|회차|차시|편|grade|floor|chapter|lesson|session)", re.I)
+_NUMBER_TOLD = LazyPattern(r"\b(?:is|are|am|was|were|be)\b|['’](?:s|m|re)\b|[가-힣](?:야|요|다|어|아|음|됨)[.!]*$")
+
+
+def tells_another_number(old: str,  # words of the older memory
+                         new: str,  # words of the newer one
+                         ) -> bool:
+    "Return whether two memories are about things of one noun with different numbers, and the newer tells no change: *grade 3*, *grade 4*."
+    named = [dict(numbered_things(text)) | {m["of"].casefold(): m["n"] for m in _NTH.finditer(text)} for text in (old, new)]
+    differ = [noun for noun, number in named[0].items() if named[1].get(noun, number) != number]
+    if not differ or tells_change(new) or any(text_cues(new).cues[CUES.index(name)] for name in ("change", "correction")):
+        return False
+    rests = [re.sub(rf"^(?:st|nd|rd|th)? ?(?:{re.escape(noun)})?", "", old[old.rfind(n := named[0][noun]) + len(n):]) for noun in differ]
+    told_last = min(len(re.findall(r"[^\W\d]\w*", rest)) for rest in rests) <= 1 and (_NUMBER_TOLD.search(old) or _SELF.search(old))
+    return not told_last
+
+# %% ../../nbs/85_companion/18_pair_judge.ipynb #f3f615cc
+_WRONGLY_BELIEVED = LazyPattern(  # *Turns out I'm not allergic to cats*, `알고 보니 땅콩 알레르기가 아니래`
+    r"(?=.*(?:\bturn(?:s|ed) out\b|\bafter all\b|알고 ?보니|알아보니))"
+    r".*?(?:\bnot\b|n['’]t\b|\bnever\b|\bno\b(?= \w))(?P<en>.*)|"
+    r"(?=.*(?:알고 ?보니|알아보니|검사|아니[래었라]))(?P<ko>.*?)(?:이|가|은|는)? ?(?:아니|없)[가-힣]*(?:[.!~,]|$)", re.I)
+_OF_PREDICATES = frozenset(tokens(  # words of what is said of a thing, which name none
+    "allergic allergy allergies intolerant intolerance called named name like likes love eat drink take taking have has had got after all "
+    "really actually anymore any more even at in on it that this 알고 보니 알레르기 알러지 이름 알아보니 검사"))
+_OF_NAMES = LazyPattern(r"\b(?:name[ds]?|call(?:ed|s)? me|surname|nickname|go(?:es)? by|born|birthday)\b|"
+                        "이름|성함|불러|개명|생일|생신|태어", re.I)
+
+
+_WHO_SAYS = LazyPattern(rf"(?:^|(?<= ))(?:나|저|난|전|내가|제가|우리|저희|{'|'.join(near_names())})(?:는|은|가|이|도|께서는)?(?= )")
+
+
+_OF_NO_EVENT = frozenset(("나", "내", "제", "저", "우리", "저희", "이번", "다음", "그", "my", "our", "the", "next", "this", "a", "an"))
+
+
+def _other_event(old: str, had: Sequence[Statement], said: Sequence[Statement]) -> bool:
+    "Whether the newer tells the moment of another event of the same noun alone: `부산 출장` of `제주 출장`."
+    named = [words for s in said if s.relation in ("time", MOVED) and len(words := s.key[0].rpartition("'s ")[2].split()) > 1]
+    if len(named) != 1 or any(s.relation not in ("time", MOVED) for s in (*had, *said)):
+        return False
+    [(*more, noun)] = named
+    before = re.findall(rf"([\w'-]+) {re.escape(noun)}", normal_value(old))
+    return bool(before) and all(word not in _OF_NO_EVENT and not word.endswith("'s") for word in before) and not any(w in old for w in more)
+
+
+def is_about_something_else(old: str,  # words of the older memory
+                            new: str,  # words of the newer one
+                            ) -> bool:
+    "Return whether the newer memory denies something that the older does not name, or the older tells a name that the newer leaves alone."
+    a, kinds = text_cues(old), {s.key[1] for s in text_cues(old).facts}
+    if kinds and kinds <= {"name", "birthday"} and not (_OF_NAMES.search(new) or kinds & {s.key[1] for s in text_cues(new).facts}):
+        return True
+    m = _WRONGLY_BELIEVED.match(new)
+    denied = frozenset(tokens(_WHO_SAYS.sub("", m["en"] or m["ko"] or ""))) - _OF_PREDICATES if m else frozenset()
+    if _other_event(old, a.facts, text_cues(new).facts) or (_denies_another(old, new) and text_facts(new).nothing_else):
+        return True
+    if any(word in old for word in denied if not word.isascii()):  # *암* of `암이래`
+        return False
+    return bool(denied) and denied.isdisjoint(frozenset(tokens(old)) | a.words)
 
 # %% ../../nbs/85_companion/18_pair_judge.ipynb #88359383
 Matrix = NDArray[np.float32]
@@ -464,7 +627,9 @@ class PairJudge:
         info = self.storage.vectors.model() if pairs else None
         vectors = {} if info is None else {**self._vectors(info, sorted({r.seq for pair in pairs for r in pair})), **its}
         pairs = [(old, new) for old, new in pairs if old.seq in vectors and new.seq in vectors and old.text != new.text
-                 and not leaves_as_it_was(old.text, new.text)]
+                 and not (told_by_grammar(old.text, new.text) or told_of_another(old.text, new.text)
+                          or leaves_as_it_was(old.text, new.text) or tells_another_number(old.text, new.text)
+                          or is_about_something_else(old.text, new.text))]
         pairs = self._undecided(pairs)
         if not pairs:
             return [], []

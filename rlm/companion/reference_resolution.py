@@ -411,10 +411,15 @@ class ReferenceResolver:
     def _meant(self, record: MemoryRecord, fact: Fact) -> Fact | None:
         "A statement about *she*, *he* or *it* as one about the one that a fact of the same relation is about."
         other, me = PRONOUNS[fact.subject_key], speaker_of(record)
-        had = [o for o in self.facts.recent(record.namespace) if o.relation_key == fact.relation_key and o.subject_key != normal_value(me)
-               and not (other and re.search(_KIN[other], o.subject_key)) and bool(other) == (o.relation_key not in ("time", "place"))]
-        near = bool(had) and 0 < record.seq - had[0].seq <= _just_before(record)
-        one = _only(had, record) if near or corrects(record.text) else None
+        if fact.relation_key == "wear":  # *the cast came off*: of the one who wears one
+            worn = self.facts.naming(record.namespace, fact.value_key)
+            one = _only([o for o in worn if o.relation_key == "wear" and o.affirmed], record)
+        else:
+            recent = self.facts.recent(record.namespace)
+            had = [o for o in recent if o.relation_key == fact.relation_key and o.subject_key != normal_value(me)
+                   and not (other and re.search(_KIN[other], o.subject_key)) and bool(other) == (o.relation_key not in ("time", "place"))]
+            near = bool(had) and 0 < record.seq - had[0].seq <= _just_before(record)
+            one = _only(had, record) if near or corrects(record.text) else None
         return replace(fact, subject=one.subject, subject_key=one.subject_key) if one else None
 
     def _switched(self, record: MemoryRecord, fact: Fact) -> Reference | None:

@@ -73,6 +73,20 @@ def ends(new: Fact,                         # a newer fact
     return ((same or habit or short) and related) or (exact and any_relation) or (same and gone and old.relation_key in HAD)
 
 # %% ../../nbs/85_companion/09_supersession.ipynb #930d02b5
+_AGAIN = LazyPattern(r"\bagain\b|\bback (?:on|to)\b|다시")
+_MEAT = frozenset(("meat", "chicken", "beef", "pork", "fish", "고기", "생선", "닭고기", "소고기", "돼지고기"))
+_MEATLESS = LazyPattern(r"vegetarian|vegan|채식|비건")
+
+
+def _resumed(new: Fact, old: Fact) -> bool:
+    "Whether what is done again was given up, or excluded by a diet: *I drink coffee again*, *I eat meat again* by a vegetarian."
+    if not new.affirmed:
+        return False
+    given_up = old.ended and not old.relation_key and old.value_key == new.value_key
+    return given_up or (new.relation_key == "eat" and new.value_key in _MEAT and old.relation_key == "diet" and old.affirmed
+                        and _MEATLESS.search(old.value_key) is not None)
+
+
 _LONG_AGO = LazyPattern(
     r"\bas an? (?:kid|child|boy|girl|teenager|teen|baby|student)\b|"
     r"\bwhen i was (?:young|little|small|a (?:kid|child|boy|girl|student)|\d+\b)|\bgrowing up\b|"
@@ -209,6 +223,7 @@ class _FactUpdate:
     record: MemoryRecord  # the memory, with its number
     stated: tuple[Fact, ...]  # all facts that it states
     now: datetime  # recorded time
+    again: bool  # whether its words say that something is done again
     own: list[tuple[Fact, int | None]] = field(default_factory=list)  # its facts, and the newer memory that has ended each
     touched: set[int] = field(default_factory=set)  # memories of which a fact has ended
     accepted: set[int] = field(default_factory=set)  # memories that a person has confirmed, and which it contradicts
@@ -238,7 +253,7 @@ class FactKeeper:
         references = self._resolved(record, found if found.facts or not may_answer(record) else self._answer(record))
         if not references:
             return []
-        update = _FactUpdate(tx, record, tuple(r.fact for r in references), now)
+        update = _FactUpdate(tx, record, tuple(r.fact for r in references), now, _AGAIN.search(record.text) is not None)
         for reference in references:
             update.own.append(self._compared(update, reference))
         self.facts.put(record.seq, record.namespace, [f for f, _ in update.own])
@@ -280,7 +295,7 @@ class FactKeeper:
         near = [o for o in rivals + gone if o.seq != record.seq]
         for other in _aimed_at(near, fact, update.stated, instead):
             if other.valid_from <= fact.valid_from:
-                over = other in gone or ends(fact, other, instead)
+                over = other in gone or ends(fact, other, instead) or (update.again and _resumed(fact, other))
                 if over and not _long_over(record.text, fact, other):
                     self._end(update, reference, other, gone)
             elif ends(other, fact):
@@ -295,6 +310,9 @@ class FactKeeper:
         rivals = self.facts.related(namespace, fact, instead) + self.references.in_other_script(namespace, fact)
         if fact.ended and not (fact.relation_key or fact.value_key.isascii()):  # `삼성 그만뒀어`: of `삼성전자`
             rivals += self.facts.about(namespace, fact.subject_key, "employer")
+        if update.again and fact.relation_key:
+            had = self.facts.about_any(namespace, [(fact.subject_key, ""), (fact.subject_key, "diet")])
+            rivals += [o for o in had if _resumed(fact, o)]
         return rivals
 
     def _gone(self, record: MemoryRecord, fact: Fact) -> list[Fact]:

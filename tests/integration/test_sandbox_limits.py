@@ -449,6 +449,22 @@ def test_a_variable_that_fights_back_when_read(steady: Sandbox) -> None:
     assert steady.get("kept") == 1
 
 
+def test_a_state_is_dumped_and_loaded(box: Sandbox, host: Host) -> None:
+    box.run("words = ['물']\ndef longer(n): return words * n\nfound = find('강')")
+    state = box.dump()
+    box.run("words = None")
+    box.load(state)
+    assert box.run("longer(2), rows.total").value == "(['물', '물'], 3)" and host.found == ["강"]
+    with open_sandbox(box.kind) as other:
+        other.start(host.tools(), {"rows": Rows(["물", "불", "흙"])}, LIMITS)
+        other.load(state)
+        assert other.run("longer(1)").value == "['물']"
+    for nonsense in (b"", b"nonsense", b"[[1, 2]]", b"\x00" * 100):
+        with pytest.raises(SandboxError):
+            box.load(nonsense)
+    assert box.run("longer(1)").value == "['물']", "what was there before stays"
+
+
 def test_an_interrupt_leaves_a_sandbox_that_works(box: Sandbox) -> None:
     def interrupted() -> None:
         raise KeyboardInterrupt

@@ -15,7 +15,7 @@ OVER = (  # said before, said later
     ("I'm single.", "I have a boyfriend now."), ("I'm engaged to Sam.", "Sam and I got married in May."),
     ("내 남자친구는 준호야", "준호랑 헤어졌어"), ("내 남편은 준호야", "우리 이혼했어"),
     ("준호는 내 남자친구야", "남자친구랑 헤어졌어"),
-    ("남친 이름은 준호야", "저희 헤어졌어요"),
+    ("남친 이름은 준호야", "저희 헤어졌어요"), ("나 준호랑 사귀고 있어", "준호가 날 찼어"),
     ("Marta lives in Porto.", "Marta died in April."), ("Marta is 84.", "Marta died in hospital after a long illness."),
     ("Marta needs her pills at eight.", "Sadly Marta passed away this morning."), ("My mum lives in Leeds.", "We lost Mum in April."),
     ("Rex is our dog.", "We lost Rex."), ("Rex needs his tablets twice a day.", "We had to put Rex down."),

@@ -102,20 +102,23 @@ def test_what_nothing_accounts_for_is_refused_in_its_language() -> None:
 
 
 @pytest.mark.parametrize(("ontology", "said"), [
-    ("bakery", {"How would I say that a bread contains rye flour?": None, "Is every brioche made with butter?": True,
+    ("bakery", {"How do I model that a baker works at a shop?": {"worksAt"},
+                "How would I say that a bread contains rye flour?": {"hasIngredient"}, "Is every brioche made with butter?": True,
                 "Is every baguette made with butter?": None, "Who are the bakers?": {"jonas", "mina"},
                 "Which leavening agents exist?": {"Yeast", "Sourdough"}, "How is a baguette different from a brioche?": None,
                 "Which cakes are not cupcakes?": {"Cheesecake", "Muffin", "Sponge_Cake"},
                 "List the object properties but not the functional ones": None, "Why is brioche a bread?": None}),
     ("prov", {"에이전트의 하위 클래스는?": {"Organization", "Person", "SoftwareAgent", "DirectQueryService", "ServiceDescription"},
-              "엔티티와 액티비티의 차이는?": "prov:Entity: ",
+              "엔티티와 액티비티의 차이는?": "prov:Entity: ", "How do I say that an activity used an entity?": {"used"},
               "Give me an example of using wasDerivedFrom": None, "말고 중에서 뭐가 있어?": None,
+              "How do I say that one document was derived from another?": {"wasDerivedFrom"},
               "How do I say that nothing was derived from a book?": None, "Which classes are not disjoint with Entity?": None,
-              "Can I use atLocation on a Person?": True, "Plan의 상위 클래스의 상위 클래스는?": None,
+              "Can I use atLocation on a Person?": True, "Activity에 hadPlan을 쓸 수 있어?": False,
+              "Plan의 상위 클래스의 상위 클래스는?": None, "How do I model a delegation?": {"Delegation"},
               "How do I model a red delegation?": None,
               "What is the most specific kind of Agent?": {"DirectQueryService", "Organization", "Person", "ServiceDescription"},
               "Agent의 가장 구체적인 종류는?": {"DirectQueryService", "Organization", "Person", "ServiceDescription"}}),
-    ("org", {"What do I need to describe a membership?": None,
+    ("org", {"What do I need to describe a membership?": None, "How do I model that someone reports to someone?": {"reportsTo"},
              "What does memberOf mean and what is its inverse?": "inverse: org:hasMember",
              "Which classes are not subclasses of Organization?": None, "List classes not under Organization": None,
              "List all classes which are not subclasses of Organization": None}),
@@ -123,7 +126,8 @@ def test_what_nothing_accounts_for_is_refused_in_its_language() -> None:
                  "Which branches are listed?": {"Downtown", "Riverside"}, "분관은 몇 개야?": 2, "책은 몇 종류야?": None,
                  "When was the ontology created?": "2021-04-12", "이 온톨로지는 언제 만들어졌어?": "2021-04-12",
                  "What is the namespace of the ontology?": "https://data.citylib.example/ns/library#", "When was the loan made?": None,
-                 "Does a magazine have an ISBN?": None, "Does every loan have a due date?": None, "Which loans have a due date?": None,
+                 "Does an overdue loan have a due date?": True, "대출에 반납 예정일이 있어?": True, "Does a magazine have an ISBN?": None,
+                 "Does every loan have a due date?": None, "Which event has a due date?": {"Loan"}, "Which loans have a due date?": None,
                  "이 온톨로지의 네임스페이스는 뭐야?": "https://data.citylib.example/ns/library#"}),
     ("bakery", dict.fromkeys(("라이선스가 뭐야?", "라이센스는?", "What is the license?"), "https://creativecommons.org/licenses/by/4.0/")),
     ("clinic", {"Is the flu a viral disease?": True}), ("time", {"Which property gives the start of an interval?": None}),
@@ -160,24 +164,28 @@ def test_a_verb_is_answered_by_a_property_that_says_it_and_never_with_no(ontolog
 
 
 @pytest.mark.parametrize(("ontology", "said"), [
-    ("prov", {**dict.fromkeys((
-        "Which classes are both a Person and an Organization?", "Person이면서 Organization인 클래스는?",
-        "Which classes are both an Agent and a Person?", "Which classes are both an Agent, a Person and a Plan?",
-        "What is the comment of the domain of used?", "Person의 상위 클래스의 라벨은?", "used의 역의 정의역은?",
-        "What is the domain of the subproperties of wasDerivedFrom?", "Which properties have the same range as used?",
-        "What does wasRevisionOf's superproperty have as range?", "What is the range of the property above wasRevisionOf?")),
+    ("prov", {"Which classes are both a Person and an Organization?": None, "Person이면서 Organization인 클래스는?": None,
+              "Which classes are both an Agent and a Person?": ["prov:Person"],
+              "What is the comment of the domain of used?": "Something that takes", "Person의 상위 클래스의 라벨은?": ["Agent"],
+              "Which classes are both an Agent, a Person and a Plan?": None, "used의 역의 정의역은?": ["prov:Entity"],
+              "What is the domain of the subproperties of wasDerivedFrom?": ["prov:Dictionary", "prov:Entity"],
+              "Which properties have the same range as used?": None,
+              "What does wasRevisionOf's superproperty have as range?": ["prov:Entity"],
+              "What is the range of the property above wasRevisionOf?": None,
               "used와 wasGeneratedBy의 정의역은?": "prov:used: prov:Activity; prov:wasGeneratedBy: prov:Entity"}),
-    ("org", dict.fromkeys(("What does memberOf's inverse have as range?", "holds의 역속성은 치역이 뭐예요?",
-                           "What is hasUnit's inverse's domain?", "Which classes are both an Organization and a Role?"))),
-    ("market", {"Which is the parent of Bookshop's parent?": None}),
-    ("sosa", {"hosts의 역속성의 정의역은?": None, "What is the range of hosts and isHostedBy?": "sosa:isHostedBy: sosa:Platform"})])
+    ("org", {"What does memberOf's inverse have as range?": ["foaf:Agent"], "holds의 역속성은 치역이 뭐예요?": ["foaf:Agent"],
+             "What is hasUnit's inverse's domain?": ["org:OrganizationalUnit"],
+             "Which classes are both an Organization and a Role?": "none: org:Organization and org:Role are disjoint"}),
+    ("market", {"Which is the parent of Bookshop's parent?": ["m:Organization"]}),
+    ("sosa", {"hosts의 역속성의 정의역은?": ["sosa:Actuator", "sosa:Platform", "sosa:Sampler", "sosa:Sensor"],
+              "What is the range of hosts and isHostedBy?": "sosa:isHostedBy: sosa:Platform"})])
 def test_a_question_in_two_steps_or_of_two_terms_is_not_answered_by_half(ontology: str, said: dict[str, object]) -> None:
     for result, (question, wanted) in zip(answered(ontology, list(said)), said.items(), strict=True):
         found = result["value"]
         if wanted is None:
             assert result.abstained, (question, result.answer)
         else:
-            assert isinstance(wanted, str) and wanted in str(found), (question, found)
+            assert found == wanted or (isinstance(wanted, str) and wanted in str(found)), (question, found)
 
 
 def test_a_korean_question_gets_the_korean_definition_where_there_is_one(tmp_path: Path) -> None:
@@ -250,7 +258,7 @@ ORCHARD = """@prefix : <https://e.org/o#> . @prefix owl: <http://www.w3.org/2002
 :Orchard a owl:Class ; rdfs:label "orchard" . :Vine a owl:Class ; rdfs:subClassOf :Plant ; rdfs:label "vine" .
 :keptBy a owl:ObjectProperty ; rdfs:domain :Vine . :standsIn a owl:ObjectProperty ; rdfs:domain :Vine ; rdfs:range :Orchard .
 :keeps a owl:ObjectProperty ; owl:inverseOf :keptBy .
-:prunes a owl:ObjectProperty ; rdfs:label "prunes" .
+:worksIn a owl:ObjectProperty ; owl:propertyChainAxiom ( :keeps :standsIn ) . :prunes a owl:ObjectProperty ; rdfs:label "prunes" .
 :vineHeight a owl:DatatypeProperty ; rdfs:domain :Vine ; rdfs:comment "In metres." . :plantingDate a owl:DatatypeProperty .
 :grafted a owl:DatatypeProperty ; rdfs:domain :Vine . :tagNumber a owl:DatatypeProperty ; rdfs:domain :Vine .
 :north a :Orchard . :Ben a owl:NamedIndividual, :Gardener . :Gardener a owl:Class .
@@ -260,17 +268,25 @@ ORCHARD = """@prefix : <https://e.org/o#> . @prefix owl: <http://www.w3.org/2002
 
 
 @pytest.mark.parametrize(("question", "wanted"), [
-    ("Is a leaf part of a pore?", None), ("pore는 leaf의 부분이야?", None), ("leaf는 pore의 부분이야?", None),
-    ("What is the wiki id of vein?", None), ("Which terms are cross-referenced to FOODON?", None),
-    ("Which vines are not grafted?", None), ("Which vine has the tag number K-19?", None),
-    ("Which vine is the oldest?", None), ("가장 오래된 vine는?", None), ("Which is the tallest vine?", None),
-    ("Which vine is the nicest?", None), ("Which vine was planted after 2000?", None),
-    ("Who keeps t1?", ["o:Ben"]), ("Which vine is pruned by Ben?", ["o:t2"]),
-    ("t2의 키(vineHeight)는?", ["7.0"]),
+    ("Is a pore part of a leaf?", True), ("Is a leaf part of a pore?", None), ("pore는 무엇의 부분이야?", ["o:Vein"]),
+    ("What cross-reference does vein have?", ["PO:0000034", "WIKI:Q7"]), ("What is the wiki id of vein?", ["WIKI:Q7"]),
+    ("Which terms are cross-referenced to PO?", ["o:Vein"]), ("Which terms are cross-referenced to FOODON?", None),
+    ("Which vines were grafted?", ["o:t1"]), ("Which vines are not grafted?", ["o:t2"]),
+    ("Which vine has the tag number K-18?", ["o:t2"]), ("Which vine has the tag number K-19?", None),
+    ("Which vine is the oldest?", ["o:t1"]), ("가장 오래된 vine는?", ["o:t1"]), ("Which is the tallest vine?", ["o:t2"]),
+    ("Which vine is the nicest?", None), ("Which vine was planted after 2000?", ["o:t2"]),
+    ("Who keeps t1?", ["o:Ben"]), ("Which vine is pruned by Ben?", ["o:t2"]), ("Which orchards does Ben work in?", ["o:north"]),
+    ("t2의 키(vineHeight)는?", ["7.0"]), ("Can a vine have a tag number?", True), ("Can an orchard have a tag number?", False),
     ("What unit is vineHeight given in?", "In metres."), ("What are the root classes?", ["o:Gardener", "o:Orchard", "o:Organ", "o:Plant"]),
-    ("Who made this ontology and when was it last changed?", None),
-    ("In which plant organ does light turn into sugar?", None), ("Which plant organ turns into fruit?", None),
-    ("wich vines are there?", ["o:t1", "o:t2"]), ("What does a vine do?", None), ("What can be a gardener?", None),
+    ("Who made this ontology and which version is it?", "creator: Ada Stein; version: 4.1"),
+    ("Who made this ontology and when was it last changed?", None), ("Which class has the most direct subclasses?", ["o:Organ"]),
+    ("In which plant organ does light turn into sugar?", None), ("Which plant organ turns light into sugar?", ["o:Leaf"]),
+    ("Which plant organ turns into fruit?", None), ("Does the file have a term for vein?", True),
+    ("wich vines are there?", ["o:t1", "o:t2"]), ("pore는 leaf의 부분이야?", True), ("leaf는 pore의 부분이야?", None),
+    ("What does a leaf do?", ["A flat organ that turns light into sugar."]), ("What does a vine do?", None),
+    ("What can be a gardener?", None),
+    ("Which organ has the synonym nervure?", ["o:Vein"]),
+    ("What is the creator and the version of this ontology?", "creator: Ada Stein; version: 4.1"),
     ("waht is a leaf?", "A flat organ that turns light into sugar.")])
 def test_what_is_asked_at_first_contact(question: str, wanted: object, tmp_path: Path) -> None:
     (tmp_path / "o.ttl").write_text(ORCHARD, "utf-8")

@@ -14,6 +14,8 @@ from rlm.companion.pair_judge import (
     STANDS_OUT,
     PairJudgement,
     PairReader,
+    is_about_something_else,
+    tells_another_number,
     together,
 )
 from rlm.core.clock import ManualClock
@@ -30,9 +32,11 @@ APART = [("I live in Leeds.", "My sister just bought a place in Hull.", "Where d
          ("We live in Bath.", "If I win the lottery we're off to a villa in Crete.", "Where do we live?")]
 HELD = [("Rafa's blood pressure was 150 over 95 on 3 November.", "Rafa's blood pressure was 130 over 85 on 20 November."),
         ("내 목표는 10kg 감량이다.", "내 목표는 영어 회화 자격증 취득이다."), ("My goal is better sleep.", "My goal is a marathon in May."),
+        ("큰딸은 서울대에 다녀요.", "작은딸은 이제 연세대에 다녀요."),
         ("I am married to Tom.", "Tom and I are not talking today, he forgot my birthday."),
         ("User works at Imec.", "User moved to Leuven."),
         ("My husband is Erik.", "Haha, if Erik snores again I'm divorcing him"), ("나는 민수랑 결혼했어.", "민수랑 오늘 싸웠어"),
+        ("I live in a flat on the second floor.", "The office moved to the fifth floor."),
         ("라파의 혈압은 11월 3일에 150에 95였다.", "라파의 혈압은 11월 20일에 130에 85였다.")]
 
 EVERYDAY = {  # memories that do not contradict, and a question about each
@@ -141,10 +145,12 @@ def test_another_goal_child_or_day_ends_nothing(memory: Memory, old: str, new: s
 
 
 @pytest.mark.parametrize(("old", "new", "leaves"), [
-    ("I work at Imec.", "I moved to Leuven.", True), ("I work at Imec.", "I quit Imec.", False),
-    ("I don't drink.", "I had a soda at the party.", True), ("술 안 마셔요.", "회식에서 다들 맥주 마시고 저는 사이다 마셨어요.", True),
-    ("I don't eat fish.", "I've started eating fish again.", False)])
-def test_another_lasting_state_and_what_is_not_denied_leave_a_state_as_it_was(old: str, new: str, leaves: bool) -> None:
+    ("I work at the library.", "Kim quit her job at the library.", True), ("I work at the library.", "The library let me go today.", False),
+    ("I live in Leeds.", "Our gym has moved to York Road.", True), ("I live in Leeds.", "We finally moved to York today.", False),
+    ("I take lisinopril.", "The doctor wants me to stop lisinopril some day.", True), ("I take lisinopril.", "I'm off lisinopril.", False),
+    ("나는 네이버에 다녀.", "소설에서 주인공이 회사를 그만뒀어", True), ("나는 네이버에 다녀.", "오늘 회사 그만뒀어", False),
+    ("내 남편은 준호야.", "또 코 골면 이혼할 거야", True), ("내 남편은 준호야.", "준호랑 결국 이혼했어", False)])
+def test_a_day_a_wish_a_story_or_another_persons_change_leaves_a_state_as_it_was(old: str, new: str, leaves: bool) -> None:
     assert pair_judge.leaves_as_it_was(old, new) is leaves
 
 
@@ -351,8 +357,51 @@ def test_a_remark_is_about_what_was_said_just_before_alone(memory: Memory, said:
 
 @pytest.mark.parametrize(("old", "new", "question"), [
     ("The user lives on the fourth floor of a building in Leipzig.", "The user moved to the second floor of the same building.",
-     "What city do I live in?")])
+     "What city do I live in?"),
+    ("The user is learning Italian with a tutor named Chiara.", "Chiara isn't teaching me anymore, Luca took over.",
+     "Which language am I learning?")])
 def test_an_update_does_not_end_what_it_leaves_as_it_was(memory: Memory, old: str, new: str, question: str) -> None:
     first, _ = told(memory, old, new)
     memory.companion.sleep()
     assert memory.get(first).valid_to is None and first in [hit.id for hit in memory.search(question)]
+
+
+@pytest.mark.parametrize(("old", "new", "another"), [
+    ("I'm a baker and I live in Graz.", "My sister Ada quit teaching. Now she's a lawyer. Lives in Vienna.", True),
+    ("나는 인천에 살아.", "언니가 이번에 이사했대. 지금은 제주에 살아.", True), ("나는 혼자 살아.", "이제 부모님이랑 같이 살아", False),
+    ("I live in Graz.", "My wife and I bought a flat in Vienna, so we moved.", False),
+    ("I live with my sister.", "My sister moved out.", False),
+    ("I live in Graz.", "Now it's Vienna.", False)])
+def test_what_is_of_somebody_near_is_not_of_the_user(old: str, new: str, another: bool) -> None:
+    assert pair_judge.told_of_another(old, new) is another
+
+
+@pytest.mark.parametrize(("old", "new", "grammar"), [
+    ("The capital of Peru is Lima.", "The capital of Chile is Santiago.", True),
+    ("Mum and Gerald are engaged.", "Mum called off the wedding.", False),
+    ("Tomas teaches chemistry.", "Tomas left teaching.", False), ("My mum is engaged.", "The wedding is off.", False)])
+def test_the_grammar_decides_about_others_where_the_newer_is_about_something_else(old: str, new: str, grammar: bool) -> None:
+    assert pair_judge.told_by_grammar(old, new) is grammar
+
+
+@pytest.mark.parametrize(("old", "new", "another"), [
+    ("Grade 3's teacher is Mr Kim.", "Grade 4's teacher is Ms Lee.", True), ("Note on lamp 3", "Note on lamp 13", True),
+    ("Invoice 31 is paid.", "Invoice 32 is open.", True), ("3층 화장실은 고장 났어.", "5층 화장실은 멀쩡해.", True),
+    ("I live in room 3.", "I live in room 5.", False), ("My locker is 14.", "My locker is 15.", False),
+    ("서준이는 3학년 2반이야", "서준이는 4학년 1반이야", False), ("Dentist at 3", "Dentist at 4 with Dr Park", False),
+    ("The standup is in room 3.", "The standup is in room 5 now, by the stairs.", False), ("The rent is 900.", "The rent is 950.", False)])
+def test_a_thing_with_another_number_is_another_thing(old: str, new: str, another: bool) -> None:
+    assert tells_another_number(old, new) is another
+
+
+@pytest.mark.parametrize(("old", "new", "other"), [
+    ("I'm allergic to shellfish.", "Turns out I'm not lactose intolerant after all.", True),
+    ("나 땅콩 알레르기 있어.", "알고 보니 우유 알레르기는 아니래.", True), ("Mum has asthma.", "Mum doesn't have cancer after all.", True),
+    ("My dog is called Rufus.", "Turns out the stray isn't called Max after all.", True),
+    ("My name is Dana.", "I handed in my notice and start at Monzo on Monday.", True),
+    ("I'm allergic to cats.", "Turns out I'm not allergic to cats.", False),
+    ("나 땅콩 알레르기 있어.", "알고 보니 땅콩 알레르기가 아니래.", False),
+    ("I'm vegetarian.", "I'm not vegetarian after all.", False),
+    ("My name is Dana.", "Everyone calls me Dee now, so call me that.", False)])
+def test_a_belief_that_was_wrong_changes_only_what_names_it(old: str, new: str, other: bool) -> None:
+    assert is_about_something_else(old, new) is other

@@ -1,4 +1,4 @@
-"A sandbox over a session says when variables are gone, also when one is set or read."
+"A sandbox over a session says what became of earlier steps, also when a variable is set or read."
 
 import io
 import sys
@@ -25,12 +25,18 @@ class BrokenSession:
         self.restored += 1
         return self.recovery
 
+    def dump(self) -> bytes:
+        return b""
+
+    def load(self, state: bytes) -> None: ...
+
     def close(self) -> None: ...
 
 
 @pytest.mark.parametrize(("recovery", "said"), [
-    (Recovery(), ""), (Recovery("All variables are gone.", lost=True), " All variables are gone.")])
-def test_setting_and_reading_a_variable_say_that_variables_are_gone(recovery: Recovery, said: str) -> None:
+    (Recovery(), ""), (Recovery("So are the last 2 steps.", dropped=2), " So are the last 2 steps."),
+    (Recovery("All variables are gone.", lost=True), " All variables are gone.")])
+def test_setting_and_reading_a_variable_say_which_steps_are_undone(recovery: Recovery, said: str) -> None:
     session = BrokenSession(recovery)
     box = InterpreterSandbox("toy", True, lambda bridge: session)
     box.start({}, {}, Limits())

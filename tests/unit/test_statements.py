@@ -71,6 +71,7 @@ def test_a_letter_around_a_fact_is_not_only_the_fact() -> None:
     ("Isla's best friend is Poppy, whose mum is a dentist.", ["Isla | best friend | Poppy"]),
     ("Morning! I'm Hannah, by the way.", ["user | name | Hannah"]), ("I'm British.", ["user | is | British"]),
     ("My locker is 118.", ["user | locker | 118"]), ("Isla's lessons have moved to Sundays.", ["Isla's lessons | time | Sundays"]),
+    ("딸 하은이는 여섯 살이고 견과류 알레르기가 있어", ["하은 | age | 여섯 살", "하은 | allergy | 견과류"]),
     ("나는 고기를 안 먹고 정우는 유제품을 못 먹어", ["user | eat | not 고기", "정우 | eat | not 유제품"]),
     ("하은이 수업 일요일로 바뀌었어", ["하은 수업 | time | 일요일"]), ("하은이 단짝은 유나고 유나 엄마는 치과의사야", []),
     ("우리 고양이는 열네 살 페르시안이고 처방식을 먹어", ["user's 고양이 | is | 열네 살 페르시안", "user's 고양이 | eat | 처방식"])])
@@ -101,8 +102,9 @@ def test_korean_is_read_as_people_write_it(text: str, read: list[str]) -> None:
 
 @pytest.mark.parametrize(("text", "read"), [
     ("지은이 생일은 5월 14일이야", ["지은 | birthday | 5월 14일"]), ("민수 어머님은 꽃을 좋아하셔", ["민수 엄마 | like | 꽃"]),
-    ("지은이 어머니는 부산에 살아", ["지은 엄마 | residence | 부산"]),
+    ("지은이 어머니는 부산에 살아", ["지은 엄마 | residence | 부산"]), ("우빈이 딸은 생일이 5월 4일이야", ["우빈 딸 | birthday | 5월 4일"]),
     ("제 사촌오빠는 변호사예요", ["user's 사촌오빠 | occupation | 변호사"]),
+    ("울엄마 성함은 박순자시고 환갑이셔", ["user's 엄마 | name | 박순자"]),
     ("팀장님은 김태호 님인데 아침 회의 좋아하심", ["user | 팀장 | 김태호 님", "user's 팀장 | like | 아침 회의"]), ("골프 좋아하셔", []),
     ("저희 어머니께서는 매운 음식을 못 드세요", ["user's 엄마 | eat | not 매운 음식"]), ("누나 한국 들어와서 지금 일산 살아", []),
     ("이모는 미국에 사시고 삼촌은 일본 사셔", ["user's 이모 | residence | 미국", "user's 삼촌 | residence | 일본"]),
@@ -123,7 +125,7 @@ def test_a_korean_fact_is_about_whom_it_names(text: str, read: list[str]) -> Non
     ("나 이제 커피 끊었어 위염이래 ㅠㅠ", ["user |  | no longer 커피"]), ("회의 전에는 커피를 마셔", ["user | drink | 회의 전에는 커피"]),
     ("회의 화요일 11시로 옮겼어", ["회의 | time | 화요일 11시"]), ("면접 금요일로 미뤄졌어", ["면접 | time | 금요일"]),
     ("화요일 3시 반에 치과 예약했어", ["치과 예약 | time | 화요일 3시 반"]), ("수요일에 회의 잡아줘", []),
-    ("치과 예약 바꿨어 목요일 5시로", ["치과 예약 | time | 목요일 5시"]),
+    ("치과 예약 바꿨어 목요일 5시로", ["치과 예약 | time | 목요일 5시"]), ("강아지 이름 초코로 바꿨어", ["user's 강아지 | name | 초코"]),
     ("주간 회의 암호는 660314야", ["user | 주간 회의 암호 | 660314"]), ("저는 김민준이라고 합니다", ["user | name | 김민준"]),
     ("나를 민준이라고 불러줘", ["user | name | 민준"]), ("나 결혼 안 했어", ["user | marital status | not 결혼"]),
     ("나 서른이야", ["user | age | 서른"])])
@@ -136,7 +138,7 @@ def test_a_korean_note_is_read_as_a_sentence_is(text: str, read: list[str]) -> N
     ("월세 90만원", ["user | 월세 | 90만원"]), ("월세 95만원으로 오름", ["user | 월세 | 95만원"]), ("월급 통장 비었음", []),
     ("남편 현대자동차 다님", ["user's 남편 | employer | 현대자동차"]), ("직급은 과장임", ["user | rank | 과장"]),
     ("저 차장으로 승진했어요", ["user | rank | 차장"]), ("우리 팀장님은 이정민 부장님", ["user | 팀장 | 이정민 부장님"]),
-    ("치과 3시", ["치과 | time | 3시"]),
+    ("팀장님 박소연 부장님으로 바뀜", ["user | 팀장 | 박소연 부장님"]), ("치과 3시", ["치과 | time | 3시"]),
     ("치과 5시로 변경", ["치과 | time | 5시"]),
     ("금요일에 민지랑 약속 있어", ["민지 약속 | time | 금요일"]), ("금요일 민지 약속 취소됨", ["민지 약속 | time | no longer 금요일"]),
     ("생일이 4월 3일이에요", ["user | birthday | 4월 3일"]), ("사용자는 카카오에서 일함", ["user | employer | 카카오"]),

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from rlm import Memory
+from rlm.companion.english import english_introduction
 from rlm.companion.fact_extraction import is_untrue, text_facts
 from rlm.companion.korean import korean_introduction
 from rlm.companion.policy import MemoryPolicy, importance
@@ -90,7 +91,9 @@ def test_what_is_over_for_another_or_of_another_ends_nothing(before: str, text: 
 @pytest.mark.parametrize(("text", "name"), [
     ("안녕하세요, 박서준입니다", "박서준"), ("안녕하세요! 박서준입니다.", "박서준"), ("저는 박서준이에요", "박서준"), ("나는 박서준이야",
     "박서준"), ("나 서준이야", "서준"),
-    ("저는 김지우예요", "김지우"), ("안녕하세요 저는 이하늘입니다", "이하늘"), ("I'm Hannah", "Hannah"), ("Call me Hannah", "Hannah")])
+    ("저는 김지우예요", "김지우"), ("안녕하세요 저는 이하늘입니다", "이하늘"), ("This is Hannah", "Hannah"), ("Hi, this is Hannah.",
+    "Hannah"),
+    ("Hi all! Hannah here.", "Hannah"), ("I'm Hannah", "Hannah"), ("Call me Hannah", "Hannah"), ("It's Hannah again", "Hannah")])
 def test_a_self_introduction_is_found_first_when_the_name_is_asked_for(text: str, name: str, tmp_path: Path) -> None:
     assert [s.value for s in text_facts(text).statements if s.relation == "name"] == [name]
     dog, question = (("우리 강아지 이름은 초코야", "내 이름이 뭐야?") if not text.isascii() else ("My dog's name is Biscuit",
@@ -111,7 +114,7 @@ def test_a_self_introduction_is_found_first_when_the_name_is_asked_for(text: str
     "Call me later", "Call me when you get home", "This is Monday"])
 def test_a_state_or_a_group_is_no_name(text: str) -> None:
     assert [str(s) for s in text_facts(text).statements if s.relation == "name"] == []
-    assert not korean_introduction(text)
+    assert not (korean_introduction(text) or english_introduction(text))
 
 
 @pytest.mark.parametrize(("told", "question", "over"), [

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 import pytest
 
 from rlm import Memory
+from rlm.companion import pair_judge
 from rlm.companion.fact_extraction import text_facts
 from rlm.companion.policy import CONTINUES, NEWS
 from rlm.companion.rejection import RejectedValue
@@ -106,6 +107,30 @@ def test_what_only_looks_like_news_states_nothing(text: str) -> None:
     with Memory(":memory:", embedder="none") as memory:
         said = memory.write(text)
         assert memory.ctx.storage.facts.of([said.seq]) == {}
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("Leo is allergic to nuts.", "Turns out I'm not allergic to nuts after all."),
+    ("저는 갑각류 알레르기가 있어요.", "알고 보니 저는 우유 알레르기는 아니었어요."),
+    ("엄마는 천식이 있어.", "엄마 암 아니래, 다행이야."), ("혈압약 먹어.", "항생제는 이제 안 먹어."),
+    ("나 제주 출장은 월요일이야.", "부산 출장은 화요일로 바뀌었어."),
+    ("My best friend is Nadia.", "I had lunch with Priya, she's a great friend too."),
+    ("나 모닝 타.", "작년에 모닝 팔 뻔했는데 안 팔았어."), ("술 안 마셔요.", "회식에서 다들 맥주 마시고 저는 사이다 마셨어요."),
+    ("I don't drink.", "I had a soda at the party."), ("My grandson Theo is 3.", "Theo's cousin is four now."),
+    ("아내는 간호사예요.", "처남이 간호사 그만뒀어요.")])
+def test_another_thing_or_person_is_no_change(old: str, new: str) -> None:
+    tests = (pair_judge.told_by_grammar, pair_judge.told_of_another, pair_judge.leaves_as_it_was, pair_judge.is_about_something_else)
+    assert any(test(old, new) for test in tests)
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("엄마는 암이래.", "엄마 암 아니래, 다행이야."),
+    ("저 당뇨래요.", "당뇨 아니래요. 오진이었대요."),
+    ("나 제주 출장은 월요일이야.", "출장은 화요일로 바뀌었어."),
+    ("I'm vegetarian.", "I eat meat now."), ("I don't eat fish.", "I've started eating fish again.")])
+def test_what_is_changed_is_still_compared(old: str, new: str) -> None:
+    tests = (pair_judge.told_by_grammar, pair_judge.told_of_another, pair_judge.leaves_as_it_was, pair_judge.is_about_something_else)
+    assert not any(test(old, new) for test in tests)
 
 
 @pytest.mark.parametrize(("before", "after"), [

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 import pytest
 
 from rlm import Memory
+from rlm.companion.pair_judge import leaves_as_it_was, told_by_grammar
 from rlm.companion.rejection import RejectedValue
 from rlm.core.clock import ManualClock
 
@@ -89,6 +90,19 @@ def test_a_turn_of_life_ends_what_was_before(memory: Memory, before: str, later:
 @pytest.mark.parametrize(("before", "later"), APART)
 def test_what_only_sounds_like_a_turn_of_life_ends_nothing(memory: Memory, before: str, later: str, chat: bool) -> None:
     assert not is_over(memory, before, later, chat)
+
+
+@pytest.mark.parametrize(("old", "new", "decided"), [
+    ("I weigh 84 kilos.", "The scales say 79 this morning.", False), ("I start work at 9.", "Had to be in at 7 today.", True),
+    ("I drink 2 coffees a day.", "Had 4 coffees this morning.", True),
+    ("I'm engaged to Beth.", 'We said "I do" on Saturday, Beth and I', False)])
+def test_an_amount_of_today_may_replace_an_amount_and_a_quotation_is_no_story(old: str, new: str, decided: bool) -> None:
+    assert leaves_as_it_was(old, new) is decided
+
+
+def test_the_grammar_decides_about_two_only_where_both_are_told_the_same() -> None:
+    assert told_by_grammar("The capital of Peru is Lima.", "The capital of Chile is Santiago.")
+    assert not told_by_grammar("Electricity comes from Bulb.", "Octopus took over our electricity")
 
 
 @pytest.mark.parametrize(("wrong", "again", "neighbour"), [

@@ -4,6 +4,7 @@ import pytest
 
 from rlm import Memory
 from rlm.companion.fact_extraction import asked_facts, text_facts
+from rlm.companion.pair_judge import leaves_as_it_was, told_of_another
 from rlm.companion.policy import MemoryPolicy
 
 
@@ -45,6 +46,13 @@ def test_a_floor_is_no_day_and_another_appointment_is_left_alone() -> None:
     ("lol i live in the fridge", False)])
 def test_it_is_kept_as_it_would_be_in_full(turn: str, kept: bool) -> None:
     assert MemoryPolicy().decide(turn).save == kept
+
+
+def test_what_another_does_changes_nothing_of_ones_own() -> None:
+    assert leaves_as_it_was("my number's 555 0142", "lena got a new number, it's 555 0199")
+    assert told_of_another("i'm vegan", "my gf stopped being vegan") and told_of_another("i'm vegan", "hubby stopped being vegan")
+    assert not leaves_as_it_was("my number's 555 0142", "i got a new number, it's 555 0199")
+    assert not leaves_as_it_was("my number's 555 0142", "got a new number, it's 555 0199")
 
 
 @pytest.mark.parametrize(("typed", "whole"), [

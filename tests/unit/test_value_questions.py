@@ -1,4 +1,4 @@
-"Questions for the values of individuals, for differences of classes, and for what a definition asks, without a language model."
+"Questions for the values of individuals, for ways and ties between classes, and for what a definition asks, without a language model."
 
 from pathlib import Path
 
@@ -49,14 +49,24 @@ def check(ontology: str, said: dict[str, object]) -> None:
             assert value == wanted and type(value) is type(wanted), (question, found.answer)
 
 
-def test_what_compares_values_leaves_no_answer(workshop: str) -> None:
-    check(workshop, {"L-1 구입일이 언제야?": {"2016-04-18"}} | dict.fromkeys((
-                         "which lathe has the highest spindle speed", "회전 속도가 가장 높은 기계는?", "Which lathe was bought first?",
-                         "Which lathes have a spindle speed above 1000 rpm?", "회전 속도가 1000보다 작은 공작선반은?",
-                         "Which has the lower spindle speed, L-1 or L-2?", "L-2가 L-1보다 회전 속도가 높아?",
-                         "Which machines were bought after 2020?", "2019년 이후에 구입된 기계는?",
-                         "L-1과 L-2 중에 어느 게 더 최근에 구입됐어?", "Which lathes are loud?",
-                         "모은수가 수리한 기계는?", "M-3이 공급하는 기계는?")))
+def test_numbers_are_compared_where_the_file_names_the_unit(workshop: str) -> None:
+    check(workshop, {"Which lathes have a spindle speed above 1000 rpm?": {"a"}, "Which lathes have a spindle speed above 1000 kg?": None,
+                     "which lathe has the highest spindle speed": {"a"}, "회전 속도가 1000보다 작은 공작선반은?": {"b"},
+                     "회전 속도가 가장 높은 기계는?": {"a"}, "Which has the lower spindle speed, L-1 or L-2?": {"b"},
+                     "L-2가 L-1보다 회전 속도가 높아?": False, "Which lathes have a spindle speed above 1000 on Sundays?": None})
+
+
+def test_dates_are_compared_and_a_bound_that_may_count_leaves_no_answer(workshop: str) -> None:
+    check(workshop, {"What was bought before 2020?": {"a"}, "Which machines were bought after 2020?": {"c"},
+                     "2019년 이후에 구입된 기계는?": {"b", "c"}, "2020년 이후에 구입된 기계는?": None,
+                     "Which machines were bought before 2 October 2020?": {"a"}, "L-1과 L-2 중에 어느 게 더 최근에 구입됐어?": {"b"},
+                     "Which lathe was bought first?": {"a"}, "Which lathes were sold before 2020?": None})
+
+
+def test_values_and_relations_choose_individuals(workshop: str) -> None:
+    check(workshop, {"Which lathes are idle?": {"a", "b"}, "정지 중인 기계는?": {"a", "b"}, "Which lathes are loud?": None,
+                     "모은수가 수리한 기계는?": {"a"}, "L-1이 공급하는 기계는?": {"b"}, "L-2를 공급하는 기계는?": {"a"},
+                     "M-3이 공급하는 기계는?": None, "L-1 구입일이 언제야?": {"2016-04-18"}})
 
 
 def test_a_word_of_a_definition_is_no_exact_name(workshop: str) -> None:
@@ -67,12 +77,16 @@ def test_a_word_of_a_definition_is_no_exact_name(workshop: str) -> None:
     check(workshop, {"What are algae?": "It grows in the coolant."})
 
 
-def test_differences_of_classes_and_ways_that_nothing_shows() -> None:
-    check("ferment", {"이 온톨로지 라이선스는?": {"//creativecommons.org/licenses/by/4.0/"}} | dict.fromkeys((
-        "path from kimchi to fermented food", "How is kimchi related to milk?", "What is the ID of kefir?",
-        "What counts as an alcoholic fermented food?")))
+def test_ways_ties_and_differences_of_classes() -> None:
+    check("ferment", {"path from kimchi to fermented food": {"FERM_0000005", "FERM_0000002", "FERM_0000001"},
+                      "How is kimchi related to cabbage?": {"FERM_0000203"}, "How is kimchi related to milk?": None,
+                      "What is the ID of kefir?": None, "이 온톨로지 라이선스는?": {"//creativecommons.org/licenses/by/4.0/"},
+                      "What counts as an alcoholic fermented food?":
+                      "A fermented food that contains ethanol.; (obo:FERM_0000001 (fermented food) and obo:FERM_0000205 (has metabolite) "
+                      "some obo:FERM_0000062 (ethanol))"})
     check("substation", {"Compare disconnector and recloser":
                          "grid:Disconnector: A switch that shows a visible gap and breaks no load.; "
                          "grid:Recloser: A breaker that closes again by itself.",
-                         "Does every transformer have exactly one winding?": None, "Which assets are expensive?": None,
-                         "변압기의 정격 전압을 어떻게 표현해?": None})
+                         "Does every transformer have at least two windings?": True,
+                         "Does every transformer have exactly one winding?": None, "Which assets are critical?": {"t1"},
+                         "Which assets are expensive?": None, "변압기의 정격 전압을 어떻게 표현해?": {"ratedVoltage"}})

@@ -406,13 +406,13 @@ class TermQueryTools:
         if given in o.kinds.properties or (given in o.graph.predicates and not str(given).startswith((OWL, RDF, RDFS))):
             return given, False  # few files declare the annotations of OBO that they use
         names = {p: [split_name(local_name(p)), *(split_name(s.text) for s in o.labels.labels(p))] for p in o.kinds.properties}
-        wanted, said = set(tokens(words)), normalise(words)
+        wanted, said, root = set(tokens(words)), normalise(words), _korean_root(words)
         passive = re.search(r"(?:ed|en|wn)$", words) is not None
         turned: tuple[Callable[[str], bool], ...] = (
             lambda n: [*_stems(n), "by"] == _stems(words), lambda n: not passive and _stems(n) == [*_stems(words), "by"])
         tests: tuple[Callable[[str], bool], ...] = (
             lambda n: normalise(n) == said, lambda n: _stems(n) == _stems(words), lambda n: _stems(n) == ["has", *_stems(words)], *turned,
-            lambda n: bool(wanted) and wanted <= set(tokens(n)))
+            lambda n: bool(wanted) and wanted <= set(tokens(n)), lambda n: root != "" and _korean_root(n) == root)
         for test in tests:
             if found := [p for p, known in names.items() if any(test(n) for n in known)]:
                 if len(found) == 1:
@@ -434,6 +434,7 @@ class TermQueryTools:
             found: list[Term] = [v for p in family for v in t.objects(here, p) if isinstance(v, Literal) or is_iri(v)]
             found += [r.filler for r in self.definitions.restrictions(here) if r.prop in family]
             found += [s for q in inverse for s in t.subjects(here, q) if is_iri(s)] + self._bound_to(inverse, {here})
+            found += self._chained(here, family, self._leads)
             if found:
                 return found
         return []
@@ -445,7 +446,17 @@ class TermQueryTools:
         found: list[Term] = [s for g in goals for p in family for s in t.subjects(g, p) if is_iri(s)]
         found += [v for g in goals for q in inverse for v in t.objects(g, q) if isinstance(v, str) and is_iri(v)]
         found += [r.filler for r in self.definitions.restrictions(iri) if r.prop in inverse and r.required]
-        return found + self._bound_to(family, goals)
+        return found + self._bound_to(family, goals) + self._chained(iri, family, self._led)
+
+    def _chained(self, iri: str, family: set[str], step: "Callable[[str, str], list[Term]]") -> list[Term]:
+        "What chains of other properties, which imply one of the family, lead to or from the term."
+        t, found = self.ontology.graph, list[Term]()
+        for head in (h for p in family for h in t.resources(p, OWL + "propertyChainAxiom")):
+            chain, here = [p for p in t.list_members(head) if isinstance(p, str)], [iri]
+            for prop in () if family & {*chain} else chain if step == self._leads else chain[::-1]:
+                here = [v for h in here for v in step(h, prop) if isinstance(v, str) and is_iri(v)]
+            found += [] if family & {*chain} else here
+        return found
 
     def _bound_to(self, props: set[str], goals: set[str]) -> list[str]:
         "The classes each of whose instances must have such a value."
@@ -456,6 +467,20 @@ class TermQueryTools:
         "A class, those below it, and their instances."
         classes = {kind, *self.index.hierarchies.classes.descendants(kind)}
         return classes | {s for c in classes for s in self.ontology.graph.subjects(c, RDF + "type")}
+
+
+_KOREAN_ENDING = re.compile(  # of a verb made of a noun, or of a noun for who or when: 설치일, 설치된 and 설치한다 have the root 설치
+    "(?:하는|한다|하다|했던|했어|했|한|할|함|해|하나|되는|된다|되다|되었|됐|된|될|됨|돼|받는다|받는|받은|받다|시키는|자|일자|일시|일|날짜)$")
+
+
+def _korean_root(word: str) -> str:
+    "The root of a Korean verb or noun in one word; empty for other words. A native verb has one of one syllable: 먹는다, 먹어."
+    if not re.fullmatch("[가-힣]{2,8}", word):
+        return ""
+    root = _KOREAN_ENDING.sub("", word)
+    if len(root) > 1 and root != word:
+        return root
+    return re.sub("(?:는다|다|는|은|어|아|니|지)$", "", word) if len(word) < 5 else ""
 
 
 def _stems(name: str) -> list[str]:

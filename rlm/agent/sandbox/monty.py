@@ -376,6 +376,20 @@ class MontySandbox:
         except TypeError:
             return worker.feed(f"f'{{{name}!r}}'")
 
+    def dump(self) -> bytes:
+        "Return the state after the last step, for `load`."
+        return self._state
+
+    def load(self,
+             state: bytes,  # from `dump` of a sandbox with the same tools and handles
+             ) -> None:
+        "Put a state back. Raises `SandboxError`."
+        kept, self._state = self._state, state
+        if not (state and self._restore()):
+            self._state = kept
+            self._restore()
+            raise SandboxError("This is no state of a Monty sandbox.", "Load what dump() gave, with the same version of pydantic-monty.")
+
     def __enter__(self) -> Self:
         return self
 

@@ -23,7 +23,7 @@ class SandboxError(RlmError):
 class Limits:
     "Holds the limits of one step and of what is kept of it. Every number is positive."
 
-    seconds: float = 10.0  # seconds of code in one step, without the time of its tools; rebuilding variables gets as many again, or 20
+    seconds: float = 10.0  # seconds of code in one step, without the time of its tools; rebuilding variables gets as many again
     memory: int = 256 * 2**20  # bytes that all variables together may take
     calls: int = 1000  # calls of tools and handles in one step
     code: int = 50_000  # characters of one step's code
@@ -63,6 +63,7 @@ class StepResult:
     state_lost: bool = False  # the variables of earlier steps are gone too
     calls: tuple[ToolCall, ...] = ()  # calls of tools and handles, in order
     seconds: float = 0.0  # seconds that the step took, with tools and rebuilding of variables
+    dropped: int = 0  # earlier steps that are undone too, the latest ones, because they could not be run again; `error` says why
 
     @property
     def ok(self) -> bool:
@@ -109,6 +110,14 @@ class Sandbox(Protocol):
             name: str,  # a variable
             ) -> Any:
         "Return a variable if it is plain data or a handle, else its repr. Raises `NotFound`, and `InvalidInput` when it is too large."
+
+    def dump(self) -> bytes:
+        "Return the state, for `load`; opaque, and to be trusted no more than the code that made it. Raises `SandboxError`."
+
+    def load(self,
+             state: bytes,  # from `dump` of the same kind
+             ) -> None:
+        "Put a state back. Raises `SandboxError`."
 
     def close(self) -> None:
         "End it; twice does no harm."

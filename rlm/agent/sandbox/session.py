@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Message', 'UNASSIGNED', 'answer_question', 'SessionLost', 'is_reply', 'check_reply', 'Recovery', 'Session',
-           'InterpreterSandbox', 'TimeUp', 'Watchdog', 'InprocessSandbox']
+           'no_state', 'InterpreterSandbox', 'TimeUp', 'Watchdog', 'InprocessSandbox']
 
 # %% ../../../nbs/70_agent/07_session.ipynb #c7fc75cd
 import time
@@ -14,11 +14,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self
 import builtins
 import ctypes
+import json
 import sys
 import threading
+from importlib import import_module
+from types import ModuleType
 
 from .marshalling import copy_plain, decode, encode
-from .interpreter import Interpreter, clip
+from .interpreter import SAFE_MODULES, Interpreter, clip, unwrap_handle
 from .protocol import UNDONE, Limits, SandboxError, StepResult
 from .tool_bridge import ToolBridge, ToolError
 from ...core.errors import InvalidInput, NotFound
@@ -81,11 +84,12 @@ class Recovery:
 
     note: str = UNDONE  # a sentence for the model
     lost: bool = False  # whether all variables are gone
+    dropped: int = 0  # earlier steps that are undone too, the latest ones
 
     @property
     def warning(self) -> str:
-        "The note, if all variables are gone, with a space before it; else nothing."
-        return f" {self.note}" if self.lost else ""
+        "The note, if steps before the last request are undone, with a space before it; else nothing."
+        return f" {self.note}" if self.lost or self.dropped else ""
 
 
 class Session(Protocol):
@@ -102,8 +106,23 @@ class Session(Protocol):
         "Go back to the variables before the request that failed, or as near to that as is possible."
 
     @abstractmethod
+    def dump(self) -> bytes:
+        "Return the state, for `load`. Raises `SandboxError`."
+
+    @abstractmethod
+    def load(self,
+             state: bytes,  # bytes from `dump` of a session of the same kind
+             ) -> None:
+        "Put a state in the place of the present one. Raises `SandboxError`; then the present one stays."
+
+    @abstractmethod
     def close(self) -> None:
         "Close the session; closing twice does no harm."
+
+
+def no_state() -> SandboxError:
+    "Make the error for bytes that are no state."
+    return SandboxError("This is no state of such a sandbox.", "Load what dump() gave, in a sandbox with the same tools.")
 
 # %% ../../../nbs/70_agent/07_session.ipynb #96b0e9b3
 class InterpreterSandbox:
@@ -159,7 +178,8 @@ class InterpreterSandbox:
         texts = {name: replace_surrogates(reply.get(name, "")) for name in ("stdout", "value", "error")}
         stdout, value, error = (clip(text, getattr(self._limits, name) + 100) for name, text in texts.items())
         error = f"{error}\n{recovery.note}" if reason else error
-        return StepResult(stdout, value, error, reason == "time", recovery.lost, tuple(self._bridge.calls), time.perf_counter() - begun)
+        return StepResult(stdout, value, error, reason == "time", recovery.lost, tuple(self._bridge.calls), time.perf_counter() - begun,
+                          recovery.dropped)
 
     def put(self,
             name: str,      # a variable
@@ -192,6 +212,16 @@ class InterpreterSandbox:
             return copy_plain(decode(reply["value"]), self._bridge.objects.resolve)
         except (KeyError, ValueError, TypeError, LookupError) as e:
             raise InvalidInput(f"{name} can't be read ({clip(str(reply.get('error', e)), 200)}).{recovery.warning}") from e
+
+    def dump(self) -> bytes:
+        "Return the state, for `load`. Raises `SandboxError` when there is none that could be put back."
+        return self._current.dump()
+
+    def load(self,
+             state: bytes,  # from `dump` of a sandbox with the same tools and handles
+             ) -> None:
+        "Put a state in the place of the present one. Raises `SandboxError`; then the present one stays."
+        self._current.load(state)
 
     def __enter__(self) -> Self:
         return self
@@ -240,6 +270,13 @@ class Watchdog:
         self._raise(None)
 
 # %% ../../../nbs/70_agent/07_session.ipynb #fad8b2c9
+def _module(name: str) -> ModuleType:
+    "Return a module that is loaded, or that only computes. Raises `ImportError` for one that might do anything."
+    if name not in sys.modules and name not in SAFE_MODULES:
+        raise ImportError(f"{name} is not loaded")
+    return import_module(name)
+
+
 class _LocalSession:
     "An interpreter in this process, with the variables as they were before the last request."
 
@@ -279,6 +316,39 @@ class _LocalSession:
         self._interpreter.names.clear()
         self._interpreter.names.update(self._before)
         return Recovery(UNASSIGNED)
+
+    def dump(self) -> bytes:
+        "Return the variables as bytes. Raises `SandboxError` when one is neither plain data nor a handle or module."
+        ours = {*self._bridge.tools, *self._bridge.objects.handles}
+        kept: Message = {}
+        for name, value in self._interpreter.names.items():
+            if name.startswith("__") or name in ours:
+                continue
+            try:
+                kept[name] = {"module": value.__name__} if isinstance(value, ModuleType) else encode(copy_plain(value, unwrap_handle))
+            except TypeError as e:
+                raise SandboxError(f"The variable {name!r} can't be kept: {e}", "Set it to None; this kind does not keep code.") from e
+        return json.dumps(kept).encode()
+
+    def load(self,
+             state: bytes,  # from `dump` of a session with the same tools and handles
+             ) -> None:
+        "Put variables in the place of the present ones. Raises `SandboxError`."
+        before, names = dict(self._interpreter.names), self._interpreter.names
+        try:
+            kept = json.loads(state)
+            if not isinstance(kept, dict) or not all(name.isidentifier() for name in kept):
+                raise ValueError("these are no variables")
+            names.clear()
+            for name, value in kept.items():
+                if isinstance(value, dict) and "module" in value:
+                    names[name] = _module(value["module"])
+                else:
+                    self._interpreter.handle({"put": name, "value": value})
+        except (ValueError, TypeError, KeyError, AttributeError, ImportError, RecursionError) as e:
+            names.clear()
+            names.update(before)
+            raise no_state() from e
 
     def close(self) -> None:
         "Let the variables go."

@@ -1,0 +1,477 @@
+"""Programs for paths, ties and statements: what individuals are said to have, which has most, which comes after a date.
+
+A program is source text for the sandbox, chosen in `composition` by the lines of `rlm/data/programs.tsv` that bear its name."""
+
+import re
+from collections.abc import Callable, Mapping
+
+from ..memory.linking import Link, singular
+from ..memory.questions import guards_in, match_intents, senses, words_called
+from ...core.text import FUNCTION_WORDS, tokens
+from ...core.text.calendar_words import MONTH, month_number
+from ...core.text.number_words import number_told
+
+Marks = Mapping[str, Link]  # mark in a question → the name in its place
+Program = Callable[[re.Match[str], Marks, str], str]  # match of its line, names, words of the question → code; empty where it is none
+
+
+def iri_of(marks: Marks,  # names of a question by their marks
+           mark: str,     # mark of a name in the question
+           ) -> str:
+    "Return the term that a mark stands for."
+    return marks[mark].terms[0].iri
+
+
+def pages(call: str,                    # call of a tool, written up to its last argument
+          shown: str = 'view["items"]',  # expression for the kept part of a page
+          ) -> str:
+    "Write code that collects all pages of a call as `items`."
+    return (f"items, more = [], True\nwhile more:\n    view = {call}, offset=len(items))\n    items += {shown}\n"
+            "    more = view[\"truncated\"] and len(view[\"items\"]) > 0\n")
+
+
+NAMES = '[i["iri"] for i in view["items"]]'
+_PATH = """up = find_path({a!r}, {b!r}, limit=1)["items"]
+down = find_path({b!r}, {a!r}, limit=1)["items"]
+if up or down:
+    way = (up or down)[0]["path"].split(" > ")
+    FINAL(way if up else way[::-1])
+else:
+    ways = [i["path"].split(" ") for i in relate({a!r}, {b!r}, limit=1)["items"]]
+    FINAL([w.strip("–→") for way in ways for w in way if w.startswith("–")])
+"""
+_TIES = """view = relate({a!r}, {b!r})
+ways = [i["path"].split(" ") for i in view["items"]]
+single = sorted({{w[1].strip("–→") for w in ways if len(w) == 3}})
+if view["is_a"] == "a is a b":
+    FINAL({a!r} + {is_a!r} + {b!r})
+elif view["is_a"] == "b is a a":
+    FINAL({b!r} + {is_a!r} + {a!r})
+else:
+    FINAL(single or [" ".join(w) for w in ways[:5]])
+"""
+_CRITERIA = """told = [f["value"] for f in describe_entity({term!r}, fact="definition")["items"]][:1]
+told = [v.rpartition("@")[0] if v[-3:-2] == "@" else v for v in told]
+told += [f["value"] for f in describe_entity({term!r}, fact="equivalent class")["items"] if " " in f["value"]]
+FINAL("; ".join(told))
+"""
+_HEADER = """told = [f["value"] for f in about_ontology({fact!r})["items"]]
+FINAL(told)
+"""
+
+
+def filled(code: str,  # code with the groups of a line in braces
+           ) -> Program:
+    "Return a program of fixed code, with the terms that a question names."
+    def program(m: re.Match[str], marks: Marks, question: str) -> str:
+        said = {group: iri_of(marks, text) if text in marks else text for group, text in m.groupdict().items()}
+        return code.format(**said, is_a=" is a kind of " if m.string.isascii() else ": 하위 클래스, 상위: ")
+    return program
+
+
+def _header(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for what the file's header says."
+    return _HEADER.format(fact=_meant("about", m["fact"]))
+
+
+# Values of individuals. A relation may be words; the first individual's call tells which property they mean.
+_RELATION = """def relation_of(term, names):
+    for name in names:
+        try:
+            return related_terms(term, name)["relation"]
+        except (ValueError, LookupError):  # the ontology has no such property
+            continue
+    return ""
+"""
+_ROWS = _RELATION + """def value_rows(items, *names):
+    prop = relation_of(items[0], names)
+    name = "<" + prop + ">" if prop.startswith("http") else prop
+    handle = sparql("SELECT DISTINCT ?x ?v {{ ?x ?p ?v . ?p <http://www.w3.org/2000/01/rdf-schema#subPropertyOf>* " + name + " }}")
+    rows, more = [], True
+    while more:
+        view = handle.page(offset=len(rows))
+        rows += view["items"]
+        more = view["truncated"] and len(view["items"]) > 0
+    return prop, [(r["x"], r["v"]) for r in rows if r["x"] in items]
+def comparable(rows, dated):
+    if dated:
+        return [(x, str(v)) for x, v in rows if str(v)[:4].isdigit() and len(str(v)) in (4, 7, 10, 19, 20, 25)]
+    return [(x, v) for x, v in rows if isinstance(v, (int, float)) and v is not True and v is not False]
+"""
+_MEASURED = """def states_unit(prop, unit):
+    facts = describe_entity(prop)["items"]
+    told = " ".join([str(f["value"]) for f in facts if f["fact"] in ("definition", "label") or "unit" in f.get("by", "").lower()])
+    words = "".join([c if c.isalnum() else " " for c in told.lower()]).split()
+    return any(w in words or (len(w) > 4 and any(told_word.startswith(w) for told_word in words)) for w in unit)
+"""
+_KOREAN_DAY = r"\d{4}년(?: ?\d\d?월)?(?: ?\d\d?일)?"
+_DATE = rf"(?:\d{{4}}(?:-\d\d){{0,2}}|{_KOREAN_DAY}|(?:\d\d? )?(?:{MONTH})(?: \d\d?,?)? \d{{4}})"
+
+
+def _any_of(*groups: str) -> str:
+    return "(?:" + "|".join(words for group in groups for words in senses(group).values()) + ")"
+
+
+SIGNS = {"<CMP>": _any_of("sign"), "<WHEN>": _any_of("when"), "<MOST>": _any_of("most"), "<LAST>": _any_of("last"),
+         "<MORE>": _any_of("more"), "<DEGREE>": _any_of("degree"), "<LATER>": _any_of("later"), "<ABOUT>": _any_of("about"),
+         "<DATE>": _DATE,
+         "<NUMBER>": r"-?\d+(?:[.,]\d+)*", "<DOES>": "(?:does|do|did)", "<KPART>": "(?:일부|부분)",
+         "<UNIT>": "(?P<unit>[a-z%]+(?:/[a-z]+)?|(?!보다|[을를이가] |넘|초과|이상|이하|미만)[가-힣]{1,4}?)?"}  # sign in a line → pattern
+
+
+def _meant(group: str, words: str) -> str:
+    "What words of a group mean; empty for words of another."
+    return next((sense for sense, pattern in senses(group).items() if re.fullmatch(pattern.replace("(?<=보다 )", ""), words)), "")
+
+
+def _relation(m: re.Match[str], marks: Marks) -> str:
+    "A property by its short name; else the words that should name one."
+    link = marks.get(m["rel"])
+    return m["rel"] if link is None else next((t.iri for t in link.terms if t.kind.endswith("property")), link.mention.text.lower())
+
+
+def _date(words: str) -> str:
+    "A day, month or year as ISO 8601 writes it."
+    if named := re.fullmatch(rf"(\d\d? )?({MONTH})( \d\d?,?)? (\d{{4}})", words):
+        day = (named[1] or named[3] or "").strip(" ,")
+        return f"{named[4]}-{month_number(named[2]):02}" + (f"-{int(day):02}" if day else "")
+    year, *rest = re.findall(r"\d+", words)
+    return "-".join([year, *(f"{int(n):02}" for n in rest)])
+
+
+def _rows(m: re.Match[str], marks: Marks, dated: bool) -> str:
+    "Code for `kept`: the individuals of a kind, or all that the relation is said of, with their numbers or dates."
+    kind = m.groupdict().get("kind")
+    among = f", instance_of={iri_of(marks, kind)!r}" if kind else ""
+    start = pages(f"find_terms(kind='individual'{among}", NAMES)
+    rel = _relation(m, marks)
+    names = f"{rel + ' date'!r}, {rel!r}" if dated and rel not in marks else f"{rel!r}"
+    return _ROWS.format() + start + f"prop, rows = value_rows(items, {names})\nkept = comparable(rows, {dated})\n"
+
+
+def _compared(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for the individuals whose number is above or below one; a unit must be the property's."
+    number, unit = m["number"].replace(",", ""), m.groupdict().get("unit")
+    code = _rows(m, marks, False) + f"said = sorted({{x for x, v in kept if v {_meant('sign', m['cmp'])} {number}}})\n"
+    if not unit:
+        return code + "FINAL(said)\n"
+    return code + _MEASURED + f"if states_unit(prop, {[unit, *senses('unit').get(unit, '').split()]!r}):\n    FINAL(said)\n"
+
+
+def _dated(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for the individuals with a date before or after one. Korean counts the bound itself or not, so a value there leaves no answer."
+    bound, sign = _date(m["date"]), _meant("when", m["when"])
+    near = f"[x for x, v in kept if v[:{len(bound)}] == {bound!r}] == [] and " if sign.endswith("?") else ""
+    return _rows(m, marks, True) + (f"said = sorted({{x for x, v in kept if v[:{len(bound)}] {sign.rstrip('?')} {bound!r}}})\n"
+                                    f"if {near}said:\n    FINAL(said)\n")
+
+
+def _first(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for the individuals with the highest or lowest number, or the latest or earliest date."
+    dated = _meant("last", m["most"])
+    best = f"{dated or _meant('most', m['most'])}([v for x, v in kept])"
+    return _rows(m, marks, dated != "") + f"if kept:\n    FINAL(sorted({{x for x, v in kept if v == {best}}}))\n"
+
+
+def _of_two(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for which of two individuals has the higher number or the later date, or whether the first has."
+    a, b, dated = iri_of(marks, m["a"]), iri_of(marks, m["b"]), _meant("later", m["more"])
+    sign = ">" if (dated or _meant("more", m["more"])) == "max" else "<"
+    code = _ROWS.format() + (f"prop, rows = value_rows([{a!r}, {b!r}], {_relation(m, marks)!r})\n"
+                             f"kept = comparable(rows, {dated != ''})\none = [v for x, v in kept if x == {a!r}]\n"
+                             f"other = [v for x, v in kept if x == {b!r}]\nif len(one) == 1 and len(other) == 1 and one != other:\n")
+    if "asks" in m.groupdict():
+        return code + f"    FINAL(one[0] {sign} other[0])\n"
+    return code + f"    FINAL({a!r} if one[0] {sign} other[0] else {b!r})\n"
+
+
+_LEADS_TO = """known, name = items, {name!r}
+handle = sparql("SELECT DISTINCT ?x ?p {{ ?x ?p ?v . ?v <http://www.w3.org/2004/02/skos/core#broader>* " + name +
+                " FILTER(?p != <http://www.w3.org/1999/02/22-rdf-syntax-ns#type>) }}")
+{pages}said = [r for r in items if r["x"] in known]
+if len({{r["p"] for r in said}}) == 1:
+    FINAL(sorted({{r["x"] for r in said}}))
+"""
+
+
+def _valued(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for the individuals of a kind that one property leads to a value: a concept, with those narrower, or an individual."
+    term = next((t for t in marks[m["value"]].terms if t.kind in ("concept", "individual")), None)
+    if term is None:
+        return ""
+    name = f"<{term.iri}>" if term.iri.startswith("http") else term.iri
+    start = pages(f"find_terms(kind='individual', instance_of={iri_of(marks, m['kind'])!r}", NAMES)
+    return start + _LEADS_TO.format(name=name, pages=pages("handle.page(limit=200"))
+
+
+_ADJECTIVE = """classes = [i for i in search_entity({name!r}, limit=4)["items"] if i["kind"] == "class"]
+heads = [i["iri"] for i in classes if i["why"] in ("exact", "same letters")]
+if len(heads) == 1 and relate(heads[0], {kind!r})["is_a"] == "a is a b":
+    FINAL([i["iri"] for i in instances(heads[0])["items"]])
+"""
+
+
+def _called(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for the instances of the class that an adjective and the kind name together: *which assets are critical?*"
+    link = marks[m["kind"]]
+    return _ADJECTIVE.format(name=f"{m['adjective']} {link.terms[0].text.lower()}", kind=link.terms[0].iri)
+
+
+_BOUND = """prop = {rel!r} if {rel!r} in ("", "have", "has") else related_terms({whole!r}, {rel!r})["relation"]
+for fact in describe_entity({whole!r}, fact="restriction")["items"]:
+    words = fact["value"].split()
+    at = [i for i, w in enumerate(words) if w in ("exactly", "min", "max")]
+    fits = at and (words[0] == prop or ":" not in prop) and words[at[0] + 1].isdigit()
+    if fits and {part!r} in [*words[at[0] + 2:], *[f["value"] for f in describe_entity(words[0], fact="range")["items"]], words[0]]:
+        kind, number = words[at[0]], int(words[at[0] + 1])
+        if kind in ({kind!r}, "exactly") and number == {number}:
+            FINAL(True)
+        elif kind == {kind!r} == "exactly":
+            FINAL(False)
+"""
+
+
+def _bound(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for whether a restriction says that each thing of a class has so many of another."
+    kind = {"exactly": "exactly", "at least": "min", "at most": "max"}[m["bound"]]
+    number = int(m["number"]) if m["number"].isdigit() else number_told(m["number"].replace("a single", "one"))
+    rel, part = _relation(m, marks), m.groupdict().get("part")
+    return _BOUND.format(whole=iri_of(marks, m["whole"]), rel=rel, part=iri_of(marks, part) if part else rel, kind=kind, number=number)
+
+
+_KOREAN_WAY = """prop = related_terms({term!r}, {rel!r})["relation"]
+labels = [f["value"].partition("@")[0] for f in describe_entity(prop, fact="label")["items"] if f["value"].endswith("@ko")]
+agent = any(v.endswith("자") or v.endswith("처") or v.endswith("인") for v in labels)  # 수행자: leads to who does it
+found = related_terms({term!r}, prop, direction="to" if agent == {subject} else "from"{among})
+if not found["truncated"]:
+    FINAL([i["iri"] if "iri" in i else i["value"] for i in found["items"]])
+"""
+
+
+def _korean_way(subject: bool) -> Program:
+    "A program for what a Korean verb leads to: of a term that does it (*{}가 공급하는 설비*), or of one that it is done to."
+    def program(m: re.Match[str], marks: Marks, question: str) -> str:
+        if len(marks) != len(set(re.findall(r"\{[citp]\d+\}", m[0]))):
+            return ""
+        kind = m.groupdict().get("kind")
+        among = f", kind={iri_of(marks, kind)!r}" if kind else ""
+        return _KOREAN_WAY.format(term=iri_of(marks, m["term"]), rel=_relation(m, marks), subject=subject, among=among)
+    return program
+
+
+_BY_HEAD = """kinds = [i for i in search_entity({head!r})["items"] if i["kind"] == "class"]
+heads = [i["iri"] for i in kinds if i["label"].lower().split()[-1] == {head!r}]
+heads = [h for h in heads if all([h == k or relate(k, h)["is_a"] == "a is a b" for k in heads])]
+found = related_terms({term!r}, {rel!r}, direction="to", kind=heads[0]) if len(heads) == 1 else {{"items": [], "truncated": False}}
+if not found["truncated"]:
+    FINAL([i["iri"] for i in found["items"]])
+"""
+
+
+def _by_head(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for what a relation leads from, among the topmost class whose name ends with a word: *organisms*."
+    return _BY_HEAD.format(head=singular(m["head"]), term=iri_of(marks, m["term"]), rel=_relation(m, marks))
+
+
+_TRUE = """rows = value_rows(items, {rel!r})[1]
+FINAL(sorted({{x for x, v in rows if v is {wanted}}}))
+"""
+
+
+def _true(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for the individuals of a kind of which a yes-or-no property is stated with yes, or with no."
+    start = pages(f"find_terms(kind='individual', instance_of={iri_of(marks, m['kind'])!r}", NAMES)
+    return _ROWS.format() + start + _TRUE.format(rel=_relation(m, marks), wanted=not m["no"])
+
+
+_EQUAL = """rows = value_rows(items, {rel!r})[1]
+FINAL(sorted({{x for x, v in rows if str(v).lower() in ({value!r}, {value!r} + ".0")}}))
+"""
+
+
+def _equal(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for the individuals that have a value: *which lift has the serial number AC-209?*"
+    kind = m.groupdict().get("kind")
+    among = f", instance_of={iri_of(marks, kind)!r}" if kind else ""
+    rel = m.groupdict().get("relation") or m["rel"]
+    start = pages(f"find_terms(kind='individual'{among}", NAMES)
+    return _ROWS.format() + start + _EQUAL.format(rel=iri_of(marks, rel), value=m["value"].strip("'\"“”‘’"))
+
+
+_DEGREE = """def told(prop):
+    said = prop.rpartition(":")[2] + " " + " ".join([str(f["value"]) for f in describe_entity(prop, fact="label")["items"]])
+    apart = "".join([" " + c if c.isupper() else c if c.isalnum() else " " for c in said])
+    return [w.lower() for w in apart.split()]
+for best, words, dated in {ways!r}:
+    props = [p["iri"] for p in find_terms(kind="property", limit=200)["items"]]
+    props = [p for p in props if any([w.startswith(word) for w in told(p) for word in words])]
+    kept = [comparable(value_rows(items, p)[1], dated) for p in props]
+    kept = [rows for rows in kept if rows]
+    if len(kept) == 1 and len(kept[0]) > 1:
+        values = [v for x, v in kept[0]]
+        FINAL(sorted([x for x, v in kept[0] if v == (max(values) if best == "max" else min(values))]))
+"""
+
+
+def _degree(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for the individuals of a kind with the highest or lowest value of the only property that an adjective measures."
+    ways = [(best, words, "date" in words) for best, *words in map(str.split, _meant("degree", m["degree"]).split("/"))]
+    start = pages(f"find_terms(kind='individual', instance_of={iri_of(marks, m['kind'])!r}", NAMES)
+    return _ROWS.format() + start + _DEGREE.format(ways=ways)
+
+
+_MOST_BELOW = """handle = sparql("SELECT ?c (COUNT(DISTINCT ?x) AS ?n) {{ ?x {way} ?c . {among}"
+                "FILTER(isIRI(?c) && isIRI(?x) && ?c != ?x) }} GROUP BY ?c")
+counts = [(r["n"], r["c"]) for r in handle.page(limit=1000)["items"] if not r["c"].startswith("owl:")]
+most = [c for n, c in counts if n == max([n for n, c in counts])] if handle.total < 1000 else []
+if {everywhere} and most != [i["iri"] for i in list_entities("root class", limit=1)["items"]]:
+    most = []
+FINAL(most)
+"""
+
+
+def _most_below(m: re.Match[str], marks: Marks, question: str) -> str:
+    """Code for the class with most classes one level below it, or most instances; where no level is named, only if it also has most
+    below it at any depth."""
+    kind, of = m.groupdict().get("kind"), re.match("inst|indi|memb|val|인스|개체|값", m["what"])
+    name = iri_of(marks, kind) if kind else ""
+    among = f"?c <http://www.w3.org/2000/01/rdf-schema#subClassOf>+ {f'<{name}>' if name.startswith('http') else name} . " if name else ""
+    way = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>" if of else "<http://www.w3.org/2000/01/rdf-schema#subClassOf>"
+    return _MOST_BELOW.format(way=way, among=among, everywhere=not (of or m["direct"] or kind))
+
+
+_LEADS = _RELATION + """prop = relation_of({a!r}, {names!r})
+steps = [f["value"].lower() for f in describe_entity(prop, fact="characteristic")["items"]]
+seen, waiting = [], [{a!r}]
+while waiting:
+    for i in related_terms(waiting.pop(), prop)["items"]:
+        if "iri" in i and i["iri"] not in seen:
+            seen.append(i["iri"])
+            if "transitive" in steps:
+                waiting.append(i["iri"])
+if any([t == {b!r} or relate(t, {b!r})["is_a"] == "a is a b" for t in seen]):
+    FINAL(True)
+"""
+
+
+def _leads(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for whether a relation leads from one term to another, in steps where it is transitive; it never says no."
+    if m["rel"] not in marks and match_intents(m["rel"]):
+        return ""
+    names = [_relation(m, marks), *(() if m.string.isascii() else _PART)]
+    return _LEADS.format(a=iri_of(marks, m["a"]), b=iri_of(marks, m["b"]), names=names)
+
+
+_NEEDED = """known = [{kind!r}, *[i["iri"] for i in hierarchy({kind!r})["items"]]]
+handle = sparql("SELECT DISTINCT ?x {{ {name} <http://www.w3.org/2000/01/rdf-schema#subClassOf>* ?d . "
+                "?d <http://www.w3.org/2000/01/rdf-schema#subClassOf> ?r . ?r owl:someValuesFrom|owl:onClass ?x . "
+                "FILTER NOT EXISTS {{ ?r owl:maxQualifiedCardinality ?n }} }}")
+FINAL([x for x in handle.distinct("x")["items"] if x in known])
+"""
+
+
+def _needed(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for what each thing of a class must have, of a kind."
+    whole = iri_of(marks, m["whole"])
+    return _NEEDED.format(kind=iri_of(marks, m["kind"]), name=f"<{whole}>" if whole.startswith("http") else whole)
+
+
+def _can_have(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for whether a property may be said of a class, by its domains."
+    prop = next((t.iri for t in marks[m["property"]].terms if t.kind.endswith("property")), "")
+    return prop and _CAN_HAVE.format(whole=iri_of(marks, m["whole"]), property=prop)
+
+
+_CAN_HAVE = """if related_terms({whole!r}, {property!r})["items"]:
+    FINAL(True)
+domains = []
+for f in describe_entity({property!r}, fact="domain")["items"]:
+    domains += f["members"] if "members" in f else [f["value"]]
+if domains:
+    FINAL(any([d == {whole!r} or relate({whole!r}, d)["is_a"] in ("a is a b", "b is a a") for d in domains]))
+"""
+_PART = ("part of", "partOf")  # what a Korean *부분* stands for where no property has a Korean name
+_PART_OF = _RELATION + f"""prop = relation_of({{term!r}}, [{{rel!r}}, *{_PART}])
+FINAL([i["iri"] for i in related_terms({{term!r}}, prop)["items"] if "iri" in i])
+"""
+_PURPOSE = """told = [f["value"] for f in describe_entity({term!r}, fact="definition")["items"]][:1]
+FINAL([v.rpartition("@")[0] if v[-3:-2] == "@" else v for v in told])
+"""
+
+
+def _can_be(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for what may be the value of a property; what may belong to a class is another question, and has no answer."
+    prop = next((t.iri for t in marks[m["term"]].terms if t.kind.endswith("property")), "")
+    return f"FINAL([f[\"value\"] for f in describe_entity({prop!r}, fact=\"range\")[\"items\"]])\n" if prop else "[]\n"
+
+
+def _headers(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for two facts of the file's header, where both are stated."
+    facts, known = [], {*words_called("idle"), *words_called("empty"), "under", "may", "was", "what", "which", "also"}
+    for part in (m["one"], m["other"]):
+        told = [(fact, s) for fact, pattern in senses("about").items() if (s := re.search(rf"(?<![a-z가-힣])(?:{pattern})", part))]
+        rest = part.replace(told[0][1][0], " ") if len(told) == 1 else "?"
+        if len(told) != 1 or any(w not in known and w.rstrip("은는이가을를의") not in known for w in re.findall(r"[^\W_]+", rest)):
+            return ""
+        facts.append(told[0][0])
+    return _HEADERS.format(facts=facts) if facts[0] != facts[1] else ""
+
+
+_HEADERS = """told = [[f["fact"], f["value"]] for fact in {facts!r} for f in about_ontology(fact)["items"]]
+said = [fact + ": " + ", ".join([v for name, v in told if name.startswith(fact)]) for fact in {facts!r}]
+if not any([s.endswith(": ") for s in said]):
+    FINAL("; ".join(said))
+"""
+_XREFS = """found = related_terms({term!r}, "http://www.geneontology.org/formats/oboInOwl#hasDbXref")["items"]
+said = [str(i["value"]) for i in found if "value" in i]
+FINAL([v for v in said if v.partition(":")[0].lower().startswith({db!r})])
+"""
+_XREFS_TO = """handle = sparql("SELECT DISTINCT ?x ?v {{ ?x <http://www.geneontology.org/formats/oboInOwl#hasDbXref> ?v }}")
+rows, more = [], True
+while more:
+    view = handle.page(offset=len(rows))
+    rows += view["items"]
+    more = view["truncated"] and len(view["items"]) > 0
+FINAL(sorted({{r["x"] for r in rows if {db!r} in (str(r["v"]).lower(), str(r["v"]).partition(":")[0].lower())}}))
+"""
+
+
+def _xrefs(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for the cross-references of an OBO term, of one database where that is named: *the NCBI taxon id of …*."
+    db = (m["db"] or "").replace(" ", "")
+    return _XREFS.format(term=iri_of(marks, m["term"]), db=db) if db or not re.search(r"\b(?:id|iden)|아이디|식별|번호", m.string) else ""
+
+
+_DESCRIBED = """known = [i["iri"] for i in [*hierarchy({kind!r})["items"], *instances({kind!r})["items"]]]
+said, doubt = [], False
+for term in known:
+    for fact in describe_entity(term, fact="definition")["items"]:
+        words = "".join([c if c.isalnum() else " " for c in fact["value"].lower()]).split()
+        wanted = {words!r}
+        for w in words:
+            if wanted and w.startswith(wanted[0]):
+                wanted = wanted[1:]
+        if not wanted:
+            said.append(term)
+            doubt = doubt or any([w in {turns!r} for w in words]) or ("by" in words) != {by}
+FINAL(said if len({{*said}}) == 1 and not doubt else [])
+"""
+
+
+def _described(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for the only term of a kind whose definition has the words of the question in their order: *in which mechanic do players bid?*"
+    said = re.sub(r"\{[citp]\d+\}", lambda x: marks[x[0]].mention.text.lower(), m["words"])
+    words = [t for t in tokens(said) if t not in FUNCTION_WORDS]
+    if len(words) < 3 or match_intents(m["words"]) or guards_in(m.string) or not m.string.isascii():
+        return ""
+    turns = ("not", "no", "without", "never", "except", "unlike", "cannot", "rather", "but", "or")
+    return _DESCRIBED.format(kind=iri_of(marks, m["kind"]), words=words, turns=turns, by=" by " in m["words"])
+
+
+PROGRAMS: Mapping[str, Program] = {  # name in the table → program
+    "path": filled(_PATH), "ties": filled(_TIES), "criteria": filled(_CRITERIA), "header": _header, "compared": _compared,
+    "dated": _dated, "first": _first, "of two": _of_two, "valued": _valued, "called": _called, "bound": _bound, "doing": _korean_way(True),
+    "done": _korean_way(False), "by head": _by_head, "true": _true, "equal": _equal, "degree": _degree, "most below": _most_below,
+    "leads": _leads, "needed": _needed, "can have": _can_have, "part of": filled(_PART_OF), "headers": _headers,
+    "exists": filled("FINAL(True)\n"), "described": _described, "xrefs": _xrefs, "xrefs to": filled(_XREFS_TO),
+    "itself": filled("FINAL([{term!r}])\n"), "purpose": filled(_PURPOSE), "can be": _can_be}
