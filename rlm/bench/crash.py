@@ -37,8 +37,8 @@ from ..store.records import MemoryRecord
 class CrashStep:
     "Something that is done in one transaction."
 
-    kind: str  # write, write_many, add_conversation, update or delete
-    memories: Mapping[str, str]  # id → text; no text for a deletion
+    kind: str  # write, write_many, add_conversation, update, delete or erase
+    memories: Mapping[str, str]  # id → text; no text where they go
 
     def perform(self,
                 memory: Memory,  # a store
@@ -54,7 +54,7 @@ class CrashStep:
         elif self.kind == "update":
             memory.update(items[0]["id"], text=items[0]["text"])
         else:
-            memory.delete(list(self.memories))
+            memory.delete(list(self.memories), erase=self.kind == "erase")
 
 # %% ../../nbs/95_bench/07_crash.ipynb #18a3bc93
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,9 @@ class Ledger:
         old, past = dict(self.memories), 0 if step.kind not in ("update", "delete") else len(step.memories)
         for id, text in step.memories.items():
             version = old.pop(id, ("", 0))[1] + 1
-            if step.kind != "delete":
+            if step.kind == "erase":
+                past -= version - 2  # the versions before the last one
+            elif step.kind != "delete":
                 old[id] = (text, version)
         return Ledger(old, self.versions + past, self.events + len(step.memories))
 
@@ -95,34 +97,44 @@ def everything(memory: Memory,  # a store
 def plan(rng: random.Random,     # source of chance
          work: Workload,         # source of texts
          live: Sequence[str],    # ids that are there
-         prefix: str,            # prefix of new ids
+         prefix: str,            # prefix of new ids: numbers, with a hyphen between them
          ) -> CrashStep:
-    "Return the next step of a writer."
-    kind = rng.choices(["write", "write_many", "add_conversation", "update", "delete"], [4, 2, 2, 2, 1])[0]
-    if kind in ("update", "delete") and len(live) < 10:
+    "Return the next step of a writer. Each text begins with a word of its own."
+    def own(i: int) -> str:
+        return f"q{'v'.join(word(int(n)) for n in prefix.split('-'))}z{word(i)}x {work.texts(1)[0]}"
+    kind = rng.choices(["write", "write_many", "add_conversation", "update", "delete", "erase"], [4, 2, 2, 2, 1, 1])[0]
+    if kind in ("update", "delete", "erase") and len(live) < 10:
         kind = "write"
     if kind == "update":
-        return CrashStep(kind, {rng.choice(live): work.texts(1)[0]})
-    if kind == "delete":
+        return CrashStep(kind, {rng.choice(live): own(0)})
+    if kind in ("delete", "erase"):
         return CrashStep(kind, dict.fromkeys(rng.sample(live, rng.randint(1, 3)), ""))
     count = {"write": 1, "write_many": rng.randint(2, 60), "add_conversation": rng.randint(2, 16)}[kind]
-    return CrashStep(kind, {f"{prefix}-{i}": text for i, text in enumerate(work.texts(count))})
+    return CrashStep(kind, {f"{prefix}-{i}": own(i) for i in range(count)})
 
 # %% ../../nbs/95_bench/07_crash.ipynb #0d7b7af7
-def _writer_process(path: str,  # a store, made if it is not there
-           name: str,  # stands before its ids
-           seed: int,  # seed of what it does
-           ) -> None:
-    "Write until killed, with a line before each step and a line after."
+def _writer_process(path: str,                    # a store, made if it is not there
+                    name: str,                    # a number that stands before those of its ids
+                    seed: int,                    # seed of what it does
+                    synchronous: str = "normal",  # or full
+                    embedder: str = "none",       # name of the model
+                    ) -> None:
+    "Write, erase and search until killed, with a line before each step and a line after, which says how far the log reached."
+    from rlm.search import namespace_index
+    namespace_index.SAVE_AFTER = 20  # so that files of words and vectors are written all the time
     rng, work = random.Random(seed), Workload(seed, tail=100)
-    memory = Memory(path, embedder="none", supersede="off")  # each step changes its own memories alone
+    memory = Memory(path, embedder=embedder, supersede="off", synchronous=synchronous)  # each step changes its own memories alone
+    if embedder != "none":
+        memory.delete(memory.write("the first one").id, erase=True)  # its model is loaded now
     ledger = ledger_of(memory)
     for number in itertools.count():
         step = plan(rng, work, list(ledger.memories), f"{name}-{number}")
         say({"kind": step.kind, "memories": step.memories})
         step.perform(memory)
-        say({"done": True})
+        say({"done": True, "log": asdict(_log_state(Path(path)))})
         ledger = ledger.after(step)
+        if number % 3 == 0:
+            memory.search(next(iter(step.memories.values())) or "anything", k=3)
 
 # %% ../../nbs/95_bench/07_crash.ipynb #2a5294b2
 def _fork_server() -> None:
@@ -160,6 +172,8 @@ class Kills:
     pending_absent: int = 0  # … and that left nothing
     lost: int = 0  # memories that did not hold what was acknowledged
     torn: int = 0  # kills after which a store held anything that was neither acknowledged nor a complete step
+    erasing: int = 0  # kills within an erasure
+    resurfaced: int = 0  # erased texts whose bytes were in a file after the next opening
     problems: tuple[str, ...] = ()  # complaints of checks and writers
 
     def __add__(self, other: "Kills") -> "Kills":
@@ -184,6 +198,7 @@ def _kill_once(server: "subprocess.Popen[str]",  # runs `_fork_server`
                name: str,        # the writer's name
                seed: int,        # the writer's seed
                delay: float,     # seconds it may live
+               words: dict[str, set[str]],  # id → first words of all texts that it ever had; grows
                ) -> tuple[Kills, Ledger]:  # the finding, and what the store holds now
     "Have a writer started and killed, and compare the store with what it reported."
     assert server.stdin and server.stdout
@@ -198,8 +213,14 @@ def _kill_once(server: "subprocess.Popen[str]",  # runs `_fork_server`
     failed = [line["failed"] for line in heard if "failed" in line]
     with Memory(path, embedder="none") as memory:
         there, whole = ledger_of(memory), ledger.after(steps[done]) if len(steps) > done else ledger
-        found = Kills(1, done, sum(len(step.memories) for step in steps[:done]), problems=(*failed, *memory.check()))
-    return found + compare(there, ledger, whole), there
+        found = Kills(1, done, sum(len(step.memories) for step in steps[:done]), erasing=sum(s.kind == "erase" for s in steps[done:]),
+                      problems=(*failed, *memory.check()))
+    for step in steps:
+        for id, text in step.memories.items():
+            words.setdefault(id, set()).update(text.split()[:1])
+    gone = {id for step in steps if step.kind == "erase" for id in step.memories} - there.memories.keys()
+    left = _words_in_files(path, {text for id in gone for text in words[id]})
+    return found + compare(there, ledger, whole) + Kills(resurfaced=left), there
 
 # %% ../../nbs/95_bench/07_crash.ipynb #ff86d543
 def compare(there: Ledger,     # contents of a store
@@ -213,6 +234,15 @@ def compare(there: Ledger,     # contents of a store
         return Kills(pending_whole=1)
     return Kills(torn=1, lost=sum(there.memories.get(id) not in (kept, whole.memories.get(id)) for id, kept in ledger.memories.items()))
 
+# %% ../../nbs/95_bench/07_crash.ipynb #8e7c1957
+def _words_in_files(path: Path,       # a store
+                    words: set[str],  # words of erased texts
+                    ) -> int:
+    "Return how many of these words are in the store's file, its log or its index files."
+    files = [path, Path(f"{path}-wal"), *Path(f"{path}.index").glob("*")]
+    held = b"".join(file.read_bytes() for file in files if file.is_file())
+    return sum(word.encode() in held for word in words)
+
 # %% ../../nbs/95_bench/07_crash.ipynb #4c346852
 def kill_test(folder: Path,        # folder of the stores
               kills: int = 200,    # processes to kill
@@ -222,11 +252,11 @@ def kill_test(folder: Path,        # folder of the stores
               ) -> Kills:
     "Kill writing processes at random moments and compare what they stored with what they had acknowledged."
     def lane(store: int) -> Kills:
-        rng, found, ledger = random.Random(f"{seed} {store}"), Kills(), Ledger()
+        rng, found, ledger, words = random.Random(f"{seed} {store}"), Kills(), Ledger(), dict[str, set[str]]()
         with start(_fork_server) as server:
             for n in range(min(per_store, kills - store * per_store)):
                 delay = rng.uniform(0, 0.03 if n == 0 else 0.3)
-                one, ledger = _kill_once(server, folder / f"killed-{store}.db", ledger, f"{store}-{n}", rng.getrandbits(32), delay)
+                one, ledger = _kill_once(server, folder / f"killed-{store}.db", ledger, f"{store}-{n}", rng.getrandbits(32), delay, words)
                 found += one
                 bar.update()
             server.communicate()
@@ -259,32 +289,6 @@ def _cut_log(log: bytes,        # the log as the operating system has it
     "Return what is left of a log."
     page = int.from_bytes(log[8:12], "big")
     return log[:32 + frames * (24 + page) + torn] if log else log
-
-# %% ../../nbs/95_bench/07_crash.ipynb #96bd6269
-def _power_writer(path: str,         # a store, made if it is not there
-                  seed: int,         # seed of what it does
-                  synchronous: str,  # normal or full
-                  embedder: str,     # name of the model, or none
-                  ) -> None:
-    "Write, erase and search until killed, with a line before each step and a line after."
-    from rlm.search import namespace_index
-    namespace_index.SAVE_AFTER = 20  # so that files are written all the time
-    rng, work, live = random.Random(seed), Workload(seed, tail=100), list[str]()
-    memory = Memory(path, embedder=embedder, supersede="off", synchronous=synchronous)
-    memory.write("the first one")  # its model is loaded now
-    memory.delete(memory.recent(1)[0].id, erase=True)
-    for number in itertools.count():
-        kind = rng.choices(["write", "write_many", "update", "delete", "erase"], [6, 2, 2, 1, 1])[0] if len(live) > 10 else "write_many"
-        size = {"write_many": rng.randint(2, 12)}.get(kind, 1)
-        ids = [f"{number}-{i}" for i in range(size)] if kind.startswith("write") else rng.sample(live, 1)
-        texts = {id: "" if kind in ("delete", "erase") else f"q{word(seed)}v{word(number)}z{word(i)}x {work.texts(1)[0]}"
-                 for i, id in enumerate(ids)}
-        say({"kind": kind, "memories": texts})
-        memory.delete(ids, erase=True) if kind == "erase" else CrashStep(kind, texts).perform(memory)
-        say({"done": True, "log": asdict(_log_state(Path(path)))})
-        live = [i for i in live if i not in texts] + ([] if kind in ("delete", "erase") else ids)
-        if number % 3 == 0:
-            memory.search(next(iter(texts.values())) or "anything", k=3)
 
 # %% ../../nbs/95_bench/07_crash.ipynb #b51af53c
 @dataclass(frozen=True, slots=True)
@@ -353,10 +357,8 @@ def _open_after(copy: Path,                  # folder with what the disk held
             own = text.split()[0]
             wrong += {h.id for h in memory.search(own, k=3) if own in h.text.split()} != holders
     erased = {states[n][id] for n, step in enumerate(steps[:max(reached, 0)]) if step.kind == "erase" for id in step.memories}
-    files = [copy, Path(f"{copy}-wal"), *Path(f"{copy}.index").glob("*")]
-    held = b"".join(file.read_bytes() for file in files if file.is_file())
     return PowerLoss(1, done, max(done - max(reached, 0), 0), int(reached < 0), wrong,
-                     sum(text.split()[0].encode() in held for text in erased), tuple(problems))
+                     _words_in_files(copy, {text.split()[0] for text in erased}), tuple(problems))
 
 # %% ../../nbs/95_bench/07_crash.ipynb #c0bc0a92
 def power_loss(folder: Path,             # folder of the stores
@@ -370,7 +372,7 @@ def power_loss(folder: Path,             # folder of the stores
     listener = ThreadPoolExecutor(1)
     for n in tqdm(range(cuts), f"power cuts, {synchronous}", disable=None, leave=False):
         rng, path, copy = random.Random(f"{seed} {n}"), folder / f"power-{synchronous}-{n}.db", folder / f"disk-{synchronous}-{n}.db"
-        with start(_power_writer, str(path), n, synchronous, embedder) as writer:
+        with start(_writer_process, str(path), str(n), n, synchronous, embedder) as writer:
             assert writer.stdout
             try:
                 first = writer.stdout.readline()  # it has begun
@@ -422,19 +424,21 @@ class _CrowdProcess:
     "Writes and reads as one process of a crowd, and notes what is lost, stale or torn."
 
     def __init__(self,
-                 path: str,   # the store
-                 name: str,   # a word that all its texts begin with
-                 seed: int,   # seed of what it does
+                 path: str,      # the store
+                 name: str,      # a word that all its texts begin with
+                 seed: int,      # seed of what it does
+                 embedder: str,  # name of the model, or none
                  ) -> None:
-        self.memory, self.name = Memory(path, busy_timeout_s=120, embedder="none"), name
+        self.memory, self.name = Memory(path, busy_timeout_s=120, embedder=embedder), name
         self.rng, self.work = random.Random(seed), Workload(seed)
         self.written: dict[str, tuple[str, int]] = {}  # id → text, version
+        self.gone = set[str]()  # first words of erased texts
         self.seconds: dict[str, list[float]] = {}
         self.torn, self.stale, self.numbers = 0, 0, itertools.count()
 
     def text(self) -> str:
         "Return a text that begins with a word of its own."
-        return f"{self.name}{word(next(self.numbers))} {self.work.texts(1)[0]}"
+        return f"{self.name}{word(next(self.numbers))}x {self.work.texts(1)[0]}"
 
     def keep(self,
              records: Sequence[MemoryRecord],  # records that the store returned
@@ -458,6 +462,13 @@ class _CrowdProcess:
             old = self.memory.get(id)
             self.keep([self.memory.update(id, **mark(self.text(), old.extra["batch"], old.extra["size"]))])
 
+    def erase(self) -> None:
+        "Erase an own memory of no batch."
+        for id in [id for id in list(self.written)[-50:] if not self.memory.get(id).extra["batch"]][:1]:  # a batch stays whole for readers
+            self.gone |= {v.text.split()[0] for v in self.memory.history(id).versions}
+            self.memory.delete(id, erase=True)
+            del self.written[id]
+
     def get(self) -> None:
         "Read an own memory, and compare it with what was acknowledged."
         for id in list(self.written)[-1:]:
@@ -467,8 +478,8 @@ class _CrowdProcess:
     def search(self) -> None:
         "The own latest memory, by the word that only it has."
         for id in list(self.written)[-1:]:
-            hits = self.memory.search(self.written[id][0].split()[0], k=3)
-            self.stale += [h.id for h in hits] != [id]
+            hits = self.memory.search(own := self.written[id][0].split()[0], k=3)
+            self.stale += [h.id for h in hits if own in h.text.split()] != [id]
             self.torn += sum(not _whole(h.memory) for h in hits)
 
     def recent(self) -> None:
@@ -479,9 +490,9 @@ class _CrowdProcess:
             until: float,  # a moment of the monotonic clock
             ) -> Iterator[str]:
         "Do one thing after another; yields what could not be done."
-        kinds = ["write", "write_many", "update", "get", "search", "recent"]
+        kinds = ["write", "write_many", "update", "erase", "get", "search", "recent"]
         while time.monotonic() < until:
-            kind = self.rng.choices(kinds, [6, 1, 1, 4, 2, 1])[0]
+            kind = self.rng.choices(kinds, [12, 2, 2, 1, 8, 4, 2])[0]
             begun = time.perf_counter()
             try:
                 getattr(self, kind)()
@@ -494,13 +505,14 @@ def _crowd_member(path: str,       # the store
                   name: str,       # a word
                   seed: int,       # seed of what it does
                   seconds: float,  # seconds that it acts
+                  embedder: str,   # name of the model, or none
                   ) -> None:
     "Open the store, wait for the word to begin, act, and report."
-    member = _CrowdProcess(path, name, seed)
+    member = _CrowdProcess(path, name, seed, embedder)
     say({"ready": True})
     sys.stdin.readline()
     errors = list(member.act(time.monotonic() + seconds))
-    say({"written": member.written, "seconds": member.seconds, "torn": member.torn, "stale": member.stale, "errors": errors})
+    say({"written": member.written, "gone": [*member.gone], "seconds": member.seconds, "torn": member.torn, "stale": member.stale, "errors": errors})
 
 # %% ../../nbs/95_bench/07_crash.ipynb #b63f6d02
 @dataclass(frozen=True, slots=True)
@@ -514,6 +526,7 @@ class Crowd:
     double: int  # there, and not acknowledged
     torn: int  # incomplete memories and batches that a reader saw
     stale: int  # own writes that their writer did not find at once
+    resurfaced: int  # words of erased texts in a file at the end
     errors: tuple[str, ...]  # raised in any process
     problems: tuple[str, ...]  # found by the check at the end
     rates: tuple[float, ...]  # memories written per second, for each process
@@ -522,17 +535,18 @@ class Crowd:
     @property
     def clean(self) -> bool:
         "Return whether nothing was lost, torn or refused without reason."
-        return not (self.lost or self.double or self.torn or self.stale or self.errors or self.problems)
+        return not (self.lost or self.double or self.torn or self.stale or self.resurfaced or self.errors or self.problems)
 
 # %% ../../nbs/95_bench/07_crash.ipynb #359b6023
 def soak(path: Path,             # a store, made if it is not there
          processes: int = 8,     # number of processes at once
          seconds: float = 60,    # seconds that they act
          seed: int = 0,          # seed of what they do
+         embedder: str = "none",  # name of the model
          ) -> Crowd:
     "Let many processes write and read one file at once, then count."
     Memory(path, embedder="none").close()
-    members = [start(_crowd_member, str(path), f"q{word(n)}v", seed * 1000 + n, seconds) for n in range(processes)]
+    members = [start(_crowd_member, str(path), f"q{word(n)}v", seed * 1000 + n, seconds, embedder) for n in range(processes)]
     for p in members:
         assert p.stdout and p.stdin
         p.stdout.readline()
@@ -559,11 +573,12 @@ def _count_up(path: Path,                     # the store
     with Memory(path, embedder="none") as memory:
         there = {r.id: (r.text, r.version) for r in everything(memory)}
         problems = memory.check()
+    left = _words_in_files(path, {word for one in said for word in one["gone"]})
     waits: dict[str, list[float]] = {}
     for one in said:
         for kind, some in one["seconds"].items():
             waits.setdefault(kind, []).extend(some)
     return Crowd(len(said) + len(broken), seconds, len(there), sum(there.get(id) != kept for id, kept in expected.items()),
-                 len(there.keys() - expected.keys()), sum(one["torn"] for one in said), sum(one["stale"] for one in said),
+                 len(there.keys() - expected.keys()), sum(one["torn"] for one in said), sum(one["stale"] for one in said), left,
                  (*broken, *(e for one in said for e in one["errors"])), tuple(problems),
                  tuple(round(len(one["written"]) / seconds, 1) for one in said), waits)

