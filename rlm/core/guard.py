@@ -67,7 +67,8 @@ _RESIDENT_NAMED = (r"(?:주민(?:등록)?\s?번호|외국인\s?등록\s?번호|(
                    r"(?P<value>\d{6}\s?[-–]?\s?\d{7})(?!\d)")
 _SSN = r"(?i:\bSSN\b|social security (?:number|no\.?))[^\d\n]{0,12}(?P<value>\d{3}[- ]?\d{2}[- ]?\d{4})(?!\d)"
 _SIN = r"(?:\bSIN\b|(?i:social insurance (?:number|no\.?)))[^\d\n]{0,12}(?P<value>\d{3}[- ]?\d{3}[- ]?\d{3})(?!\d)"
-_PIN = r"\b(?:PIN|[Pp]in)(?:[ -]?(?:code|number))?(?: (?:is|was)(?: now)?|\s{0,3}[:=])\s{0,3}(?P<value>\d{4,8})\b(?![.,:/-]?\d)"
+_PIN = (rf"\b(?:(?:PIN(?:[ -]?(?:code|number))?|[Pp]in[ -]?(?:code|number)|[Pp]ass ?code){_PURPOSE}|[Pp]in)"
+        r"(?: (?:is|was)(?: now)?|\s{0,3}[:=])\s{0,3}(?P<value>\d{4,8})\b(?![.,:/-]?\d)")
 _KOREAN = (r"(?:비밀번호|비번|패스워드|암호|(?:인증|비밀|API|접근|액세스)\s?(?:키|토큰)|핀\s?번호)"
            r"\s{0,3}(?:은|는|이|가|를|을)?\s{0,3}[:=：]?\s{0,3}"
            r"[\"'`‘“]?(?P<value>(?=[!-~]{0,64}\d)[!#-&*-;=?-Z^-z|~]{4,128})(?!\s?(?:년|월|일|자|글자|개|회|번|명|원|시|분))")
@@ -174,7 +175,7 @@ SECRETS: tuple[_Rule, ...] = (
     _Rule("password", 0, _needs("passphrase", "pass phrase"), (4, 280), LazyPattern(_PASSPHRASE), _is_passphrase),
     _Rule("password", 0, _NAMES, (20, 280), LazyPattern(_HYPHENED), _is_passphrase),
     _Rule("recovery phrase", 0, _needs("seed", "recovery", "mnemonic", "wallet"), (4, 360), LazyPattern(_MNEMONIC)),
-    _Rule("password", 0, _needs("pin ", "pin:"), (4, 40), LazyPattern(_PIN)),
+    _Rule("password", 0, _needs("pin ", "pin:", "pin-", "pincode", "passcode", "pass code"), (4, 240), LazyPattern(_PIN)),
     _Rule("password", 3, _needs("비밀번호", "비번", "암호", "패스워드", "키", "토큰", "핀"), (24, 120), LazyPattern(_KOREAN), _is_value),
     _Rule("resident number", 2, (b"0" * 13,), _WHOLE, LazyPattern(_RESIDENT), _is_resident),
     _Rule("resident number", 2, (b"0" * 13,), _WHOLE, LazyPattern(_RESIDENT_NAMED)),
