@@ -464,7 +464,8 @@ class _CrowdProcess:
 
     def erase(self) -> None:
         "Erase an own memory of no batch."
-        for id in [id for id in list(self.written)[-50:] if not self.memory.get(id).extra["batch"]][:1]:  # a batch stays whole for readers
+        single = [id for id in list(self.written)[-50:] if not self.memory.get(id).extra["batch"]]
+        for id in single[:1]:  # a batch stays whole for readers
             self.gone |= {v.text.split()[0] for v in self.memory.history(id).versions}
             self.memory.delete(id, erase=True)
             del self.written[id]
@@ -512,7 +513,8 @@ def _crowd_member(path: str,       # the store
     say({"ready": True})
     sys.stdin.readline()
     errors = list(member.act(time.monotonic() + seconds))
-    say({"written": member.written, "gone": [*member.gone], "seconds": member.seconds, "torn": member.torn, "stale": member.stale, "errors": errors})
+    say({"written": member.written, "gone": [*member.gone], "seconds": member.seconds, "torn": member.torn, "stale": member.stale,
+         "errors": errors})
 
 # %% ../../nbs/95_bench/07_crash.ipynb #b63f6d02
 @dataclass(frozen=True, slots=True)

@@ -58,8 +58,8 @@ def graph_lines(graph: GraphIndex,  # a namespace's links
         found = graph.backend.edge_table.links(graph.namespace)
         found = found.only(found.bits != USER)
         ids, m = graph.backend.memories.ids(graph.namespace, set(found.src.tolist()) | set(found.dst.tolist())), graph.weights
-    head = {"format": FORMAT, "version": VERSION, "namespace": graph.namespace, "store": identity_of(store), "built_at": to_iso(graph.clock.now()),
-            "nodes": [ids[s] for s in sorted(ids)],
+    head = {"format": FORMAT, "version": VERSION, "namespace": graph.namespace, "store": identity_of(store),
+            "built_at": to_iso(graph.clock.now()), "nodes": [ids[s] for s in sorted(ids)],
             "params": {"theta": m.theta, "kmax": m.kmax, "alpha": m.alpha, "beta": m.beta, "gamma": m.gamma}}
     rows = [{"u": ids[a], "v": ids[b], "w": round(w, 4), "src": origin_of(o).split("+")} for a, b, w, o in zip(
         *(column.tolist() for column in (found.src, found.dst, found.weight.astype(np.float64), found.bits)), strict=True)]

@@ -36,7 +36,8 @@ ROUTES: list[tuple[str, str, dict[str, Any] | None]] = [
         "conversations/s", "review", "sleep", "namespaces", "stats", "rules", "rules:conflicts", "rules:audit", "rules/tea",
         "rules/tea/history", "timeline", "anchors")),
     *(("POST", f"/v1/{path}", body) for path, body in (
-        ("memories:search", {"query": "tea harbour"}), ("search", {"query": "tea harbour", "slot": "A"}), ("recall", {"query": "tea harbour"}),
+        ("memories:search", {"query": "tea harbour"}), ("search", {"query": "tea harbour", "slot": "A"}),
+        ("recall", {"query": "tea harbour"}),
         ("memories/a/explain", {"query": "tea harbour"}), ("context", {"query": "Where does Mina drink tea?"}),
         ("rules:apply", {"facts": {"hour": 9}, "resolve": True})))]
 OF_THE_SERVER = ("/health", "/health/live", "/metrics")
@@ -47,7 +48,8 @@ APART = {  # what is not walked, and why
                            "db restore", "namespaces list", "namespaces purge", "reembed"],
     "writes": ["agent judge", "agent run", "anchors clear", "anchors hops", "anchors import", "anchors pin", "anchors set", "anchors unpin",
                "conversation add", "db import", "federation init", "federation invite", "federation join", "federation leave",
-               "federation run", "graph import", "import", "memory delete", "memory forget", "memory import", "memory remember", "memory restore",
+               "federation run", "graph import", "import", "memory delete", "memory forget", "memory import", "memory remember",
+               "memory restore",
                "memory train", "memory update", "memory used", "memory write", "namespaces erase", "review accept", "review dismiss",
                "review lift", "review propose", "review reject", "rules add", "rules archive", "rules hold", "rules import",
                "rules judge", "rules promote", "rules release", "rules scheduler", "rules used", "strategies import",
@@ -71,9 +73,10 @@ def fill(memory: Memory, word: str) -> None:
     memory.update("a", text=f"Mina drinks green {word} at the harbour.")
     memory.delete("d")
     memory.link("a", "b", "similar")
-    memory.add_conversation([{"role": "user", "content": f"Where is my {word}?"}, {"role": "assistant", "content": "At home."}], session="s")
-    memory.rules.add_rules([{"rule_id": word, "expr": f"{word} in the morning", "formal": f"when hour < 11 then drink = '{word}'", "tags": ["x"]},
-                            {"rule_id": "c", "expr": "coffee", "formal": "when hour < 11 then drink = 'coffee'", "tags": ["x"]}])
+    talk = ("user", f"Where is my {word}?"), ("assistant", "At home.")
+    memory.add_conversation([{"role": role, "content": text} for role, text in talk], session="s")
+    memory.rules.add_rules([{"rule_id": id, "expr": f"{what} in the morning", "formal": f"when hour < 11 then drink = '{what}'"}
+                            for id, what in ((word, word), ("c", "coffee"))])
     memory.rules.update_usage(word, success_inc=2)
     memory.companion.reject(memory.write(f"The harbour sells no {word}.", id="r").id)
     with memory.backend.transaction() as tx:
