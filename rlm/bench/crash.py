@@ -118,14 +118,15 @@ def _writer_process(path: str,                    # a store, made if it is not t
                     seed: int,                    # seed of what it does
                     synchronous: str = "normal",  # or full
                     embedder: str = "none",       # name of the model
+                    ready: bool = False,          # True: begin with the tables on the disk, and the model loaded
                     ) -> None:
     "Write, erase and search until killed, with a line before each step and a line after, which says how far the log reached."
     from rlm.search import namespace_index
     namespace_index.SAVE_AFTER = 20  # so that files of words and vectors are written all the time
     rng, work = random.Random(seed), Workload(seed, tail=100)
     memory = Memory(path, embedder=embedder, supersede="off", synchronous=synchronous)  # each step changes its own memories alone
-    if embedder != "none":
-        memory.delete(memory.write("the first one").id, erase=True)  # its model is loaded now
+    if ready:
+        memory.delete(memory.write("the first one").id, erase=True)
     ledger = ledger_of(memory)
     for number in itertools.count():
         step = plan(rng, work, list(ledger.memories), f"{name}-{number}")
@@ -372,7 +373,7 @@ def power_loss(folder: Path,             # folder of the stores
     listener = ThreadPoolExecutor(1)
     for n in tqdm(range(cuts), f"power cuts, {synchronous}", disable=None, leave=False):
         rng, path, copy = random.Random(f"{seed} {n}"), folder / f"power-{synchronous}-{n}.db", folder / f"disk-{synchronous}-{n}.db"
-        with start(_writer_process, str(path), str(n), n, synchronous, embedder) as writer:
+        with start(_writer_process, str(path), str(n), n, synchronous, embedder, True) as writer:
             assert writer.stdout
             try:
                 first = writer.stdout.readline()  # it has begun
