@@ -138,8 +138,9 @@ def train(stores: Sequence[Store],  # what is learned from
     items = [(n, q) for n, s in enumerate(stores) for q in s.questions]
     general = [text for lines in (calibration_questions(), calibration_texts()) for line in lines for text in line]
     every = [*dict.fromkeys([*general, *(q[0] for _, q in items)])]
-    with torch.no_grad():
-        before = {t: v for at in range(0, len(every), 32) for t, v in zip(every[at:at + 32], encoder(every[at:at + 32]), strict=True)}
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        parts = [every[at:at + 32] for at in range(0, len(every), 32)]
+        before = {t: v.float() for part in parts for t, v in zip(part, encoder(part), strict=True)}
     mean, axis = (torch.from_numpy(np.array(v)) for v in (calibration.mean, calibration.axis))
     apart = torch.from_numpy(np.array(calibration.questions)) - mean
     common = apart - (apart @ axis)[:, None] * axis

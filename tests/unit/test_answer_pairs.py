@@ -56,9 +56,9 @@ def test_near_misses_are_asked_with_and_without_their_answers() -> None:
 def test_questions_of_small_stores_name_memories_of_their_store() -> None:
     lines = (Path(__file__).parents[1] / "data" / "small_stores.jsonl").read_text(encoding="utf-8").splitlines()
     stores = [json.loads(line) for line in lines]
-    assert len({s["store"] for s in stores}) == len(stores) == 1591
+    assert len({s["store"] for s in stores}) == len(stores) == 2779
     questions = [(q, len(s["memories"])) for s in stores for q in s["questions"]]
-    assert len(questions) == 26870 and sum(not q["gold"] for q, _ in questions) == 9220
+    assert len(questions) == 50155 and sum(not q["gold"] for q, _ in questions) == 16108
     assert all(q["question"] and all(0 <= place < memories for place in q["gold"]) for q, memories in questions)
     assert all(len(set(s["memories"])) == len(s["memories"]) for s in stores)
-    assert Counter(s["split"] for s in stores) == {"train": 1459, "dev": 132}
+    assert Counter(s["split"] for s in stores) == {"train": 2548, "dev": 231}
