@@ -31,7 +31,7 @@ class ScoreWeights:
     "Weights of the parts of a score, on a scale where 1 is a memory that holds every word of the query once."
 
     words: float = 1.0  # BM25 over its ceiling
-    meaning: float = 0.14  # for each standard deviation of similarity above the mean of the store
+    meaning: float = 0.2  # for each standard deviation of similarity above the mean of the store
     language: float = 0.28  # for each standard deviation above chance, for a memory of another script than the question
     session: float = 0.3  # evidence of the best memory of its conversation, relative to the best of all; scaled by `evidence`
     speaker: float = 0.6  # it was said by a person that the question names, or has no speaker and names that person
