@@ -430,7 +430,8 @@ class _CrowdProcess:
                  seed: int,      # seed of what it does
                  embedder: str,  # name of the model, or none
                  ) -> None:
-        self.memory, self.name = Memory(path, busy_timeout_s=120, embedder=embedder), name
+        self.memory = Memory(path, busy_timeout_s=120, embedder=embedder, supersede="off")  # no process changes another's memories
+        self.name = name
         self.rng, self.work = random.Random(seed), Workload(seed)
         self.written: dict[str, tuple[str, int]] = {}  # id → text, version
         self.gone = set[str]()  # first words of erased texts
@@ -478,9 +479,9 @@ class _CrowdProcess:
             self.stale += (found.text, found.version) != self.written[id]
 
     def search(self) -> None:
-        "The own latest memory, by the word that only it has."
+        "The own latest memory among fifty, by the word that only it has: by meaning, such a word is near to all of its kind."
         for id in list(self.written)[-1:]:
-            hits = self.memory.search(own := self.written[id][0].split()[0], k=3)
+            hits = self.memory.search(own := self.written[id][0].split()[0], k=50)
             self.stale += [h.id for h in hits if own in h.text.split()] != [id]
             self.torn += sum(not _whole(h.memory) for h in hits)
 
