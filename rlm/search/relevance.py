@@ -110,7 +110,8 @@ def is_missing(index: NamespaceIndex,              # index that was searched
         return True
     texts = [f"{r.title}: {r.text}" if r.title else r.text for r in best]
     said_by = [(r.speaker or "") if r.session or r.speaker else None for r in best]
-    return ((attribute != "" and not tells_attribute(texts, question, attribute, said_by))
+    most = 1 + sum(p is None or p >= FLOOR for p in likely[1:])  # the best, and others that are relevant by themselves
+    return ((attribute != "" and not tells_attribute(texts, question, attribute, said_by[:most]))
             or any(tells_other_number(texts, *thing) for thing in unheld)
             or (amount != "" and lacks_amount(texts, likely, amount)))
 
