@@ -139,8 +139,8 @@ def train(stores: Sequence[Store],  # what is learned from
     general = [text for lines in (calibration_questions(), calibration_texts()) for line in lines for text in line]
     every = [*dict.fromkeys([*general, *(q[0] for _, q in items)])]
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
-        parts = [every[at:at + 32] for at in range(0, len(every), 32)]
-        before = {t: v.float() for part in parts for t, v in zip(part, encoder(part), strict=True)}
+        some = [every[at:at + 32] for at in range(0, len(every), 32)]
+        before = {t: v.float() for texts in some for t, v in zip(texts, encoder(texts), strict=True)}
     mean, axis = (torch.from_numpy(np.array(v)) for v in (calibration.mean, calibration.axis))
     apart = torch.from_numpy(np.array(calibration.questions)) - mean
     common = apart - (apart @ axis)[:, None] * axis
@@ -151,7 +151,8 @@ def train(stores: Sequence[Store],  # what is learned from
         v = v - QUESTION_SHARE * alike[:, None] * shared - mean
         return functional.normalize(v - (v @ axis)[:, None] * axis, dim=-1)
 
-    groups = [{"params": list(p.values()), "rate": r} for p, r in ((encoder.learned, RATE), (encoder.factors, FACTOR_RATE))]
+    groups: list[dict[str, Any]] = [{"params": list(encoder.learned.values()), "rate": RATE},
+                                    {"params": list(encoder.factors.values()), "rate": FACTOR_RATE}]
     optimizer, step, total = torch.optim.Adam(groups, lr=RATE, betas=(0.9, 0.98)), 0, epochs * (len(items) // BATCH)
     small = [len(s.texts) <= SMALL for s in stores]
     for _ in range(epochs):
