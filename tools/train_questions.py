@@ -244,7 +244,7 @@ def compare(name: str,                    # set, as `read_stores` names it
             ) -> None:
     "Print each measure by the original's numbers, by the learned ones, and the difference with the middle 95 % over groups."
     both = [measure(name, Other(model, OnnxEngine(file, build_onnx_model(file), 1)), locomo)
-            for file in (E5File(FILE.path), E5File(FILE.path, learned))]
+            for file in (FILE, FILE.with_weights(learned))]
     for measured, before in both[0].items():
         pairs = {g: list(zip(before[g], both[1][measured][g], strict=True)) for g in before}
         low, high = bootstrap([[b - a for a, b in some] for some in pairs.values()], SEED)

@@ -113,10 +113,16 @@ class RelationPattern:
 
 # %% ../../nbs/85_companion/01_statement.ipynb #8288d0f1
 @cache
+def _language_texts() -> dict[str, str]:
+    "The words of all data files, read with the first: what is understood later must not depend on a file that can't be opened then."
+    return {path.stem: path.read_text(encoding="utf-8") for path in DATA.glob("*.toml")}
+
+
+@cache
 def language_data(name: str,  # a file of `rlm/data/language` without its suffix
                   ) -> dict[str, Any]:
     "Return what a data file of a language holds, read once; a word of capitals in it, `MONTH` or `MEDICINE`, stands for a pattern."
-    text = (DATA / f"{name}.toml").read_text(encoding="utf-8")
+    text = _language_texts()[name]
     for word, pattern in (("KOREAN_WEEKDAY", KOREAN_WEEKDAY), ("WEEKDAY", WEEKDAY), ("MONTH", MONTH),
                           ("MEDICINE", MEDICINE), ("WORN", WORN)):
         text = text.replace(word, pattern)

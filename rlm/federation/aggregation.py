@@ -165,7 +165,7 @@ FEWEST_JUDGES = 16  # answers without which a shared model is not judged, and no
 
 
 def enlarged(shared: Array,  # aggregate of updates of one shape
-             ) -> Array:     # as many numbers
+             ) -> Array:     # one number for each of theirs
     "Return a shared model as it is used: multiplied by the factor of its shape in `GAINS`."
     gain = next((g for shape, g in GAINS.items() if shared.shape == (SHAPES[shape],)), 1.0)
     return shared * gain

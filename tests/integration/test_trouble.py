@@ -459,9 +459,11 @@ def test_an_erasure_without_room_for_the_new_file_says_what_is_left(small_disk: 
         assert not [f for f in small_disk.iterdir() if b"zwiebelkuchen" in f.read_bytes()]
 
 
-def test_a_process_that_may_open_no_more_files(path: Path) -> None:
+@pytest.mark.parametrize("taken", range(3))  # a store takes three files, so that none to two are left
+def test_a_process_that_may_open_no_more_files(path: Path, taken: int) -> None:
     said, found = run("""
         import resource
+        others = [os.open(os.devnull, os.O_RDONLY) for _ in range(TAKEN)]
         m = Memory(sys.argv[1])
         m.search("otter")
         resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
@@ -475,7 +477,7 @@ def test_a_process_that_may_open_no_more_files(path: Path) -> None:
         m.write("otters still get in")
         print(json.dumps([said[0], len(m.search("otters"))]), flush=True)
         os._exit(0)
-    """, path)
+    """.replace("TAKEN", str(taken)), path)
     assert "as many files open as it may" in said and "ulimit" in said and found
 
 

