@@ -234,7 +234,7 @@ class SlotSearch:
             slot, now = self.slot(working_memory_slot), self.keeper.state.clock.now()
             alike = [(block_index(b), _similarity(b)) for b in related_blocks]
             seqs = np.array(sorted({n for n, _ in alike}), np.int64)
-            if missing := set(seqs.tolist()) - set(self.records.records(seqs.tolist())):
+            if missing := set(seqs.tolist()) - set(self._held(seqs.tolist())):
                 raise NotFound(f"There is no memory with the block index {min(missing)}.", "`Memory.recall` gives each hit's `seq`.")
             with self.state.index.locked():
                 cosines = self._cosines(seqs, slot.embedding)
@@ -307,9 +307,10 @@ class SlotSearch:
     def get_block_by_index(self,
                            block_index: int,  # number of a memory, as a hit gives it
                            ) -> dict[str, Any] | None:
-        "Return a memory: `block_index`, `context`, `keywords`, and `embedding`, its first vector or None; None where the memory is gone."
+        """Return a memory of this namespace: `block_index`, `context`, `keywords`, and `embedding`, its first vector or None; None where
+        the memory is gone or another namespace's."""
         seq, stamp = read_count(block_index, "block_index", 1), self.state.index.semantic.stamp
-        if (memory := self.records.records([seq]).get(seq)) is None:
+        if (memory := self._held([seq]).get(seq)) is None:
             return None
         vectors = None if stamp is None else self.state.index.storage.vectors.read(stamp, [seq])[2]
         return {"block_index": seq, "context": memory.text, "keywords": list(memory.tags),
@@ -323,7 +324,7 @@ class SlotSearch:
             with self.state.index.locked():  # another thread's search may bring the index into step with what was just written
                 found = find(self._unit(vector), top_k)
         best = sorted(found.values(), key=lambda r: (-r["final_score"], r["block_index"]))[:top_k]
-        records = self.records.records([r["block_index"] for r in best])
+        records = self._held([r["block_index"] for r in best])
         return [r | {"content": m.text, "keywords": list(m.tags)} for r in best if (m := records.get(r["block_index"])) is not None]
 
     def _around_slots(self, query: Floats, mind: WorkingMemory) -> dict[int, dict[str, Any]]:
@@ -348,6 +349,10 @@ class SlotSearch:
         everything = MeasuredQuery(self._mean() + query, query, 0.0, 1.0)
         near = np.sort(self.state.index.semantic.nearest(everything, top_k))
         return {seq: _slot_hit(seq, cosine) for seq, cosine in self._cosines(near, query).items()}
+
+    def _held(self, seqs: Sequence[int]) -> dict[int, MemoryRecord]:
+        "Return the memories of this namespace that have some numbers: a caller may name any."
+        return {seq: r for seq, r in self.records.records(seqs).items() if r.namespace == self.state.index.namespace}
 
     def _relevance(self, slot: Slot | None, query: Floats) -> float:
         return 0.0 if slot is None or slot.embedding is None else float(slot.embedding @ query)

@@ -183,3 +183,12 @@ def test_the_constructors_of_the_design_give_the_parts_of_the_memory(memory: Mem
     assert coordinator.intelligent_search("boat and sail", vector, ["boat", "sail"])["result_count"] > 0
     with Memory(tmp_path / "other.db", embedder=Toy()) as other, pytest.raises(InvalidInput, match="one memory"):
         CheckpointManager(other.backend, memory)
+
+
+def test_a_number_of_another_namespace_names_no_memory(memory: Memory, tmp_path: Path) -> None:
+    with Memory(tmp_path / "memory.db", namespace="another", embedder=Toy()) as another:
+        seq = another.write("the boat of another").seq
+    assert seq is not None and memory.get_block_by_index(seq) is None
+    slot = memory.attention.working_memory.get_active_slots()[0]
+    with pytest.raises(NotFound, match=f"block index {seq}"):
+        memory.create_checkpoint(slot, [{"block_index": seq}])
