@@ -37,6 +37,8 @@ from rlm.search.embedding.base import (
     make_m2v,
     make_st,
     model_info,
+    part_size,
+    passages,
     register_embedder,
     sample_parts,
     shorten_query,
@@ -383,6 +385,14 @@ def test_of_a_long_text_evenly_spread_parts_are_embedded(tmp_path: Path) -> None
         assert len(model.asked) == MAX_PARTS + 1 and max(map(len, model.asked)) <= 3000
         assert memory.get(record.id).text == text
         assert [h.id for h in memory.search("word10001")] == [record.id], "words of parts that have no vector are found too"
+
+
+def test_a_document_is_cut_into_smaller_parts_than_a_message() -> None:
+    text = " ".join(f"Word{n} stands in sentence {n}." for n in range(100))
+    assert max(map(len, passages(text))) <= 600 and len(passages(text, title="Words")) == len(passages(text)) > 4
+    assert len(passages(text, "user")) == 1, "a message is an answer as a whole"
+    assert part_size("word " * 8000, None) == 1250 and part_size("단어 " * 8000, None) == 1250 and part_size("a" * 10**6, None) == 2000
+    assert len(passages("word " * 8000)) == MAX_PARTS, "the whole of a longer document has vectors"
 
 
 def test_of_a_long_question_the_beginning_and_the_end_are_embedded(tmp_path: Path) -> None:
