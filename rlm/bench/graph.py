@@ -221,7 +221,7 @@ class _ConversationArms:
             sessions = sorted(self.where[e] for e in q.evidence if e in self.where)
             if warm and sessions:
                 anchors.set("A", self.last[sessions[0]])
-            got = near.search(self.memory.query(q.text), 10, Filters(), "A" if warm and sessions else "auto")
+            got = near.search(self.memory.query(q.text)._replace(filters=Filters()), 10, "A" if warm and sessions else "auto")
             found.append(_scored([f.answer.record.id for f in got], q.evidence))
         return found
 

@@ -29,7 +29,7 @@ from .report import Report, Row, digits, new_report, timing
 from .stream import KINDS, Stream, StreamQuestion, begun, model_of, stream
 from ..core.compiled import prepare
 from ..core.text import tokens
-from ..search.candidates import EVERYTHING, Query
+from ..search.candidates import Query
 from ..search.embedding.base import choose_embedder
 from ..service.memory import Memory
 
@@ -88,7 +88,7 @@ def _full(memory: Memory, model: str, q: StreamQuestion, vector: Any) -> Replaye
     def search() -> Any:
         query = Query(q.text, tuple(tokens(q.text)), vector, model)
         with memory.index.snapshot():
-            return memory.ctx.search.searcher.retrieve_and_rank(query, 10, EVERYTHING)[1]
+            return memory.ctx.search.searcher.retrieve_and_rank(query, 10)[1]
     said, seconds = _timed(search)
     return ReplayedAnswer("ltm_fallback", seconds, frozenset(r.seq for r in said))
 

@@ -291,5 +291,5 @@ def recall_of(searcher: Searcher,  # search to judge
     exact, shares = Exact(searcher), []
     for query in queries:
         if right := {r.seq for r in exact.search(query, k, kept)}:
-            shares.append(len(right & {r.seq for r in searcher.search(query, k, filters)[:k]}) / min(k, len(right)))
+            shares.append(len(right & {r.seq for r in searcher.search(query._replace(filters=filters), k)[:k]}) / min(k, len(right)))
     return shares

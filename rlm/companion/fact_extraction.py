@@ -25,7 +25,7 @@ from ..core.text import split_sentences, tokens
 from ..core.text.calendar_words import KOREAN_WEEKDAY, MONTH, WEEKDAY
 from ..core.text.kinship import ADDRESSED, korean_names
 from ..core.text.normal_form import LazyPattern, text_cache
-from ..search.told_period import ANY_DAY, told_periods
+from ..search.relative_time import ANY_DAY, relative_periods
 
 # %% ../../nbs/85_companion/04_fact_extraction.ipynb #a9a4df45
 MOST_CHARACTERS = 1_000  # length of the longest text that is read for facts: a document says more than its sentences do one by one
@@ -435,7 +435,7 @@ def asked_facts(question: str,  # questions that are asked
     question = _asked_by_self(question)
     if "19" in question or "20" in question:
         question = _IN_A_YEAR.sub("", question)
-    question = told_periods(question, ANY_DAY)[1]  # *Where did I work last month?*, `작년에 어디 살았어?`
+    question = relative_periods(question, ANY_DAY)[1]  # *Where did I work last month?*, `작년에 어디 살았어?`
     out = [("user", relation) for relation in asked_relations(question, alone=True)]
     for relation, pattern in _ASKED_OF:
         if m := pattern.search(question):

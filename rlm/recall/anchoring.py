@@ -30,7 +30,6 @@ from ..search.scoring import DEFAULT_WEIGHTS, EXACT, HEAD_CODES, SCORE_EPSILON, 
 from ..search.lexical.bm25 import QueryPlan
 from ..search.semantic_index import MeasuredQuery, StoredVectors
 from ..store.embedding_model import Vectors, unit
-from ..store.filters import Filters
 from ..store.edges import SIM, TAG, TIME, WRITE, Links
 from ..store.memories import RecordCache
 from ..search.vector.quantizer import center
@@ -176,22 +175,21 @@ class AnchoredSearcher:
         self.places = _PlaceCache(graph, BEAM if anchors.reach is None else anchors.reach.beam)
 
     def search(self,
-               query: Query,          # the question
+               query: Query,          # the question, with filters about the present
                k: int,                # largest number of hits
-               filters: Filters,      # conditions, about the present
                slot: str = "auto",    # A, B, C; auto: the anchor whose topic is nearest
                radius: int | None = None,  # links to walk; 0: the anchor alone; None: by the anchor's profile
                fallback: bool = True,  # ask the index; False: only what is near is found
                context: str | None = None,  # conversation whose own anchors are used; None: those of the namespace
                ) -> list[AnchoredHit]:
         "Search from an anchor and move it; return the hits, best first, ties by id. Raises `InvalidInput`."
-        if filters.as_of is not None:
+        if query.filters.as_of is not None:
             raise InvalidInput("Attention is of the present: a search with a slot can't look into the past.", "Leave out slot, or as_of.")
         linked, anchors = not fallback or self.graph.ready(), self.anchors if context is None else self.anchors.of(context)
         with self.index.snapshot():
             query = self._measured(query)
             topic = self.anchors.topics.topic(query.vector) if query.measured is None else query.measured.unit
-            result = self.find(anchors, query, k, filters, topic, slot, radius, fallback, linked)
+            result = self.find(anchors, query, k, topic, slot, radius, fallback, linked)
         self.index.save()
         self.graph.save()
         free = linked and fallback and (slot == "auto" or result.forced or result.choice.starts_new_topic)
@@ -202,7 +200,6 @@ class AnchoredSearcher:
              anchors: AnchorManager,  # the namespace's anchors, or those of a conversation
              query: Query,           # the question, measured
              k: int,                 # largest number of hits
-             filters: Filters,       # conditions, about the present
              topic: Vectors | None,  # the question's topic
              slot: str,              # A, B, C or auto
              radius: int | None,     # links to walk; None: by the anchor's profile
@@ -218,10 +215,10 @@ class AnchoredSearcher:
         place = None if start is None else self.places.get(start, hops, radius is not None or bool(self.boost))
         walk = None if place is None else place.walk
         wanted = 4 * k if self.boost else k
-        local = self._search_locally(query, walk, wanted, filters) if fallback and walk is not None else None
-        plan, ranked = local or self._ask_index(query, wanted, filters, fallback)
+        local = self._search_locally(query, walk, wanted) if fallback and walk is not None else None
+        plan, ranked = local or self._ask_index(query, wanted, fallback)
         if walk is not None:
-            ranked = ranked if fallback else self.searcher.search_within(query, walk.seqs, len(walk), filters)
+            ranked = ranked if fallback else self.searcher.search_within(query, walk.seqs, len(walk))
             ranked = _add_path_boost(ranked, walk, self.boost) if self.boost else list(ranked)
         near = self._near(query.measured, ranked)
         reached = set() if place is None else near & place.positions.keys()
@@ -253,10 +250,10 @@ class AnchoredSearcher:
             new_topic, hit = not result.walked and target is not None, bool(local) if result.walked else None
             anchors.note(result.choice.slot, target, topic, new_topic, hit, result.there)
 
-    def _ask_index(self, query: Query, k: int, filters: Filters, fallback: bool) -> tuple[QueryPlan, Sequence[RankedMemory]]:
+    def _ask_index(self, query: Query, k: int, fallback: bool) -> tuple[QueryPlan, Sequence[RankedMemory]]:
         "Return the plan of a question's words, and the index's best if it is to be asked."
         if fallback:
-            found, ranked = self.searcher.retrieve_and_rank(query, k, filters)
+            found, ranked = self.searcher.retrieve_and_rank(query, k)
             return found.plan, ranked if self.boost else first_of_ties(ranked, k, self.index)
         return self.searcher.candidates.parse(query)[1], []
 
@@ -266,9 +263,9 @@ class AnchoredSearcher:
         measured = self.index.semantic.measure(query.vector) if stamp is not None and query.model == stamp.model else None
         return query._replace(features=self.index.scorer.query_features(query.text), measured=measured)
 
-    def _search_locally(self, query: Query, walk: Walk, k: int, filters: Filters) -> tuple[QueryPlan, RankedList] | None:
+    def _search_locally(self, query: Query, walk: Walk, k: int) -> tuple[QueryPlan, RankedList] | None:
         "Rank what was walked to, and with it what holds the words elsewhere; None: that is not conclusive, and the index is to be asked."
-        semantic, scorer, allowed = self.index.semantic, self.index.scorer, self.searcher.filters.resolve(filters)
+        semantic, scorer, allowed = self.index.semantic, self.index.scorer, self.searcher.filters.resolve(query.filters)
         if not isinstance(scorer.ranker, ScoreWeights):
             return None
         features, plan, measured = self.searcher.candidates.parse(query)

@@ -138,21 +138,13 @@ class _LazyResults(Sequence[RecalledMemory]):
 class _RecallRequest:
     "Hold a question on its way through the layers."
 
-    text: str  # the question
-    terms: tuple[str, ...]  # tokens to search for
-    vector: Vectors | None  # vector by the store's model
+    query: Query  # the question, with its vector by the store's model and filters about the present
     key: CacheKey  # key of the answer cache
-    filters: Filters  # conditions, about the present
     now: float  # the present, in seconds since 1970
     features: QueryFeatures  # times, persons and language that the question names
     position: tuple[str, int]  # state of the index when the cues were found
     wording: Wording  # normal form by which questions are the same
     measured: MeasuredQuery | None = None  # its vector, measured
-
-    @property
-    def query(self) -> Query:
-        "Return the question as an index takes it."
-        return Query(self.text, self.terms, self.vector, self.key.model)
 
 
 def highest(values: Any,  # scores
@@ -435,7 +427,7 @@ class SearchCoordinator:
                     usable = vector if query_embedding is not None or embedded_for == model else None
                     with self._index_lock:  # a hit is compared with the question later, when vectors may be another model's
                         usable, stored = self._checked(usable), self.index.semantic.stamp
-                        source, ranked, slot = self._answer(user_input, tuple(terms), usable, key, filters, now, found)
+                        source, ranked, slot = self._answer(Query(user_input, tuple(terms), usable, model, filters), key, now, found)
                 if source:
                     took = time.perf_counter() - began
                     self.counts.add(source, took)
@@ -467,12 +459,11 @@ class SearchCoordinator:
         stamp = self.index.semantic.stamp
         return vector if vector is None or stamp is None else check_query_vector(vector, stamp.dim)
 
-    def _answer(self, text: str, terms: tuple[str, ...], vector: Vectors | None, key: CacheKey, filters: Filters, now: float,
-                cached: CachedAnswer | None) -> tuple[str, Sequence[RankedMemory], str]:
+    def _answer(self, query: Query, key: CacheKey, now: float, cached: CachedAnswer | None) -> tuple[str, Sequence[RankedMemory], str]:
         "Ask working memory, cache, checkpoints and the index; returns the first layer that answers, the answer, and the slot."
         with self._index_lock:  # the numbers of speakers in `cues` are those of the index as it is now
-            features, position = self.index.scorer.query_features(text), self.index.position
-            q = _RecallRequest(text, terms, vector, key, filters, now, features, position, (frozenset(terms), features))
+            features, position = self.index.scorer.query_features(query.text), self.index.position
+            q = _RecallRequest(query, key, now, features, position, (frozenset(query.terms), features))
             mode = self.checkpoints()
             if mode == "full" and not (mind := self._search_mind(q)).declined:
                 return "working_memory", self._take_local_answer(q, mind, cached), mind.slot
@@ -480,7 +471,7 @@ class SearchCoordinator:
                 self._refresh(same, now)
                 return "cache" if cached else "working_memory", same.ranked, same.slot
             if mode not in ("parallel", "full"):
-                q.measured, local = self.index.semantic.measure(vector), LocalAnswer(declined=mode)
+                q.measured, local = self.index.semantic.measure(query.vector), LocalAnswer(declined=mode)
             elif (local := self._search_locally(q)).declined:
                 local = self._search_locally(q) if self._learn_more(q) else local
                 if local.declined:
@@ -510,13 +501,13 @@ class SearchCoordinator:
         "The answer with those memories moved that a search of everything moves."
         if not local.ranked:
             return local
-        passing = self.searcher.filters.resolve(q.filters)
+        passing = self.searcher.filters.resolve(q.query.filters)
         return local._replace(ranked=self.searcher.reordered(q.features, q.measured, local.ranked, q.key.k, passing))
 
     def _same_question(self, q: _RecallRequest) -> CachedAnswer | None:
         "Return the answer to the same question in other words."
         found = self.state.cache.reworded(q.wording, (q.key.filters, q.key.k), q.now)
-        return found if found is not None and len(found.ranked) >= LEAST_HITS and found.is_near(self.local.unit_of(q.vector)) else None
+        return found if found and len(found.ranked) >= LEAST_HITS and found.is_near(self.local.unit_of(q.query.vector)) else None
 
     def _search_locally(self, q: _RecallRequest) -> LocalAnswer:
         "Search the neighbourhood of the question's subject; measures the question."
@@ -524,10 +515,10 @@ class SearchCoordinator:
         allowed = None if q.key.filters is None and self.index.metadata.all_recallable else self._allowed_memories(q)
         answered = None
         if not self.searcher.candidates.names_across(q.features, q.query.text):  # the compiled call knows one spelling of a name
-            q.measured, answered = local.search(memory, q.terms, q.features, q.vector, q.key.k, allowed)
+            q.measured, answered = local.search(memory, q.query.terms, q.features, q.query.vector, q.key.k, allowed)
         if answered is not None:
             return self._as_everywhere(q, answered)
-        q.measured = q.measured or self.index.semantic.measure(q.vector)
+        q.measured = q.measured or self.index.semantic.measure(q.query.vector)
         slot = local.slot_of(memory, q.measured)
         if local.neighbourhoods.is_made(slot):
             return self._as_everywhere(q, local.search_slot(slot, q.query, q.features, q.measured, q.key.k, allowed))
@@ -565,16 +556,16 @@ class SearchCoordinator:
         with self.index.snapshot():
             k, known = q.key.k, self.index.position is q.position and q.key.model == self.index.semantic.model
             query = q.query._replace(features=q.features, measured=q.measured) if known else q.query
-            found, best = self.searcher.retrieve_and_rank(query, k, q.filters)
+            found, best = self.searcher.retrieve_and_rank(query, k)
             ranked, c, seqs = self.cut(best, k), found.candidates, self.index.metadata["seq"]
         if local.ranked:
             right = {r.seq for r in ranked}
             self.counts.compared += 1
             self.counts.agreed += len(right & {r.seq for r in self.cut(local.ranked, k)}) / max(1, len(right))
         if self.checkpoints() != "off" and len(ranked) > 1:
-            limit, unit = self.state.checkpoints.limit, None if q.measured is None else q.measured.unit
+            limit, unit, now = self.state.checkpoints.limit, None if q.measured is None else q.measured.unit, self.clock.now()
             self.state.pending.append(FullAnswer(
-                q.text, q.key.model, unit, ranked, lambda: seqs[c.docs[highest(base_score(c.words, c.meaning), limit)]], self.clock.now()))
+                query.text, q.key.model, unit, ranked, lambda: seqs[c.docs[highest(base_score(c.words, c.meaning), limit)]], now))
             self.state.unsaved += 1
             self.local.in_mind.recent.note([r.seq for r in ranked[LEADING - 1::-1]])
         self._cache(q, ranked, "")
@@ -583,10 +574,10 @@ class SearchCoordinator:
     def _allowed_memories(self, q: _RecallRequest) -> AllowedDocs | None:
         "Return which memories may be found; without filters, asked of the index only when something has changed or expired."
         if q.key.filters is not None or self.index.metadata.all_recallable:
-            return self.searcher.filters.resolve(q.filters)
+            return self.searcher.filters.resolve(q.query.filters)
         span = self.watcher.span(q.now)
         if self._allowed[:2] != (self.watcher.position, span):
-            self._allowed = self.watcher.position, span, self.searcher.filters.resolve(q.filters)
+            self._allowed = self.watcher.position, span, self.searcher.filters.resolve(q.query.filters)
         return self._allowed[2]
 
     def _cache(self, q: _RecallRequest, ranked: Sequence[RankedMemory], slot: str) -> None:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 from ..core.text.normal_form import LazyPattern
 from .query_features import dates_in
-from .told_period import Period, calendar_month, calendar_year, told_periods, whole_days
+from .relative_time import Period, calendar_month, calendar_year, relative_periods, whole_days
 
 # %% ../../nbs/30_search/13_asked_period.ipynb #44fa2773
 _NAMED = LazyPattern(  # the words of a date with what stands before and after them
@@ -59,7 +59,7 @@ def asked_period(question: str,  # question as it was asked
     "Return the period that a question asks about and about nothing else: *What did I do last week?*, 2월에 무슨 일 있었어?"
     if len(question) > _LONGEST:
         return None
-    found, text = told_periods(question, now, where)
+    found, text = relative_periods(question, now, where)
     if not found:
         period, text = _by_name(text, now.astimezone(where).replace(hour=0, minute=0, second=0, microsecond=0))
         found = [period] if period else []

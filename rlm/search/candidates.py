@@ -34,13 +34,17 @@ POOL = 400  # half the number of candidates by words, and by meaning, that are s
 POOL_SHARE = 500  # one candidate by words, and one by meaning, for so many memories, if that is more
 
 
+EVERYTHING = Filters()  # every memory that a search may return
+
+
 class Query(NamedTuple):
-    "A question as a search takes it."
+    "A question as a search takes it: parsed once, and handed to every way of answering it."
 
     text: str  # question as it was asked
-    terms: tuple[str, ...]  # its tokens
+    terms: tuple[str, ...]  # its distinct tokens
     vector: Vectors | None = None  # None: search by words alone
     model: str | None = None  # name of the model of the vector
+    filters: Filters = EVERYTHING  # conditions that a memory meets to count
     features: QueryFeatures | None = None  # its features by the present index; None: they are extracted
     measured: MeasuredQuery | None = None  # its vector, measured by the present index; None: it is measured
 
@@ -201,9 +205,6 @@ class CandidateGenerator:
         chosen = Candidates(found.docs[kept], words[kept], meaning[kept])
         return CandidateSet(features, plan, measured, chosen)
 
-# %% ../../nbs/30_search/09_candidates.ipynb #1b2d674f
-EVERYTHING = Filters()  # every memory that a search may return
-
 # %% ../../nbs/30_search/09_candidates.ipynb #30c8924e
 class FilterResolver:
     "Resolves filters to the memories that pass them."
@@ -265,25 +266,23 @@ class Searcher:
         self.index, self.candidates, self.filters = index, CandidateGenerator(index), FilterResolver(index)
 
     def search(self,
-               query: Query,                   # question with its tokens and vector
-               k: int,                         # largest number of memories
-               filters: Filters = EVERYTHING,  # filters about the present: without `as_of`
-               ) -> RankedList:                # best first
+               query: Query,     # question with its tokens, vector and filters about the present: without `as_of`
+               k: int,           # largest number of memories
+               ) -> RankedList:  # best first
         "Return the best `k` memories that pass the filters, and all that are equal to the last of them."
         with self.index.snapshot():
-            _, ranked = self.retrieve_and_rank(query, k, filters)
+            _, ranked = self.retrieve_and_rank(query, k)
         self.index.save()
         return ranked
 
     def retrieve_and_rank(self,
-                          query: Query,      # question with its tokens and vector
-                          k: int,            # largest number of memories
-                          filters: Filters,  # filters about the present
+                          query: Query,  # question with its tokens, vector and filters about the present
+                          k: int,        # largest number of memories
                           ) -> tuple[CandidateSet, RankedList]:
         "Return the candidates and the best of them; starts again if the file of the vectors is overwritten meanwhile."
         searched()
         while True:
-            allowed = self.filters.resolve(filters)
+            allowed = self.filters.resolve(query.filters)
             found = self.candidates.retrieve(query, max(POOL, 4 * k), allowed)
             ranked = self.rank(found, k, allowed)
             if self.index.semantic.is_valid:
@@ -379,13 +378,12 @@ class Searcher:
         return RankedList(ranked.names, np.r_[ranked.rows, rows]), links
 
     def search_within(self,
-                      query: Query,                   # question with its tokens and vector
-                      seqs: NDArray[np.int64],        # numbers of memories in the store, each once; unknown ones are ignored
-                      k: int,                         # largest number of memories
-                      filters: Filters = EVERYTHING,  # filters about the present
-                      ) -> RankedList:                # best first
+                      query: Query,             # question with its tokens, vector and filters about the present
+                      seqs: NDArray[np.int64],  # numbers of memories in the store, each once; unknown ones are ignored
+                      k: int,                   # largest number of memories
+                      ) -> RankedList:          # best first
         "Return the best `k` of some memories, scored as `search` scores, and all that are equal to the last of them."
-        docs, allowed = np.sort(self.index.metadata.docs(seqs)), self.filters.resolve(filters)
+        docs, allowed = np.sort(self.index.metadata.docs(seqs)), self.filters.resolve(query.filters)
         if allowed is not None:
             docs = docs[allowed.mask[docs]]
         features, plan, measured = self.candidates.parse(query)

@@ -19,7 +19,6 @@ from .lexical.bm25 import LONG_TEXT, PASSAGE_LENGTH, QueryPlan, impact
 from .namespace_index import NamespaceIndex
 from .relevance import FLOOR, READ_FOR_ATTRIBUTE, UNKNOWN, is_missing, relevance_floor, relevances
 from .scorer import REORDERED
-from ..store.filters import Filters
 from ..store.fulltext import own_columns
 from ..store.records import MemoryRecord
 from ..store.memories import RecordCache
@@ -196,24 +195,22 @@ class Explainer:
         self.records = RecordCache(searcher.index.storage.memories)
 
     def search(self,
-               query: Query,      # question with its tokens and vector
-               k: int,            # largest number of memories
-               filters: Filters,  # filters about the present: without `as_of`
+               query: Query,  # question with its tokens, vector and filters about the present: without `as_of`
+               k: int,        # largest number of memories
                ) -> list[ExplainedHit]:  # best first; equal scores by id
         "Return the best `k` memories that pass the filters."
         with self.index.snapshot():
-            hits = self.find(query, k, filters)
+            hits = self.find(query, k)
         self.index.save()
         return hits
 
     def find(self,
-             query: Query,      # question with its tokens and vector
-             k: int,            # largest number of memories
-             filters: Filters,  # filters about the present: without `as_of`
+             query: Query,  # question with its tokens, vector and filters about the present: without `as_of`
+             k: int,        # largest number of memories
              ) -> list[ExplainedHit]:  # best first; equal scores by id
         "Return the best `k` memories that pass the filters; within a snapshot of the index, which `search` opens by itself."
         most = max(k, READ_FOR_ATTRIBUTE)  # the second tells how sure the first is, too
-        found, rows = self.searcher.retrieve_and_rank(query, most, filters)
+        found, rows = self.searcher.retrieve_and_rank(query, most)
         ranked = first_of_ties(rows, most, self.index)
         floor, known = relevance_floor(self.index, found, ranked), relevances(self.index, found, ranked)
         hits = self._hits(found, ranked, known, floor)
@@ -231,15 +228,14 @@ class Explainer:
         return sorted(hits, key=lambda h: (-round(h.score / SCORE_EPSILON), h.record.id))
 
     def explain(self,
-                query: Query,          # question with its tokens and vector
+                query: Query,          # question with its tokens, vector and filters; the memory itself need not pass them
                 record: MemoryRecord,  # memory to explain, present in the store
-                filters: Filters,      # filters of the search; the memory itself need not pass them
                 ) -> tuple[Shares, dict[str, int]]:
         "Return the explained score of one memory, empty if it does not match, and the number of memories that hold each term."
         candidates = self.searcher.candidates
         with self.index.snapshot():
             docs = self.index.metadata.docs([record.seq]).tolist()
-            found = candidates.retrieve(query, POOL, allowed := self.searcher.filters.resolve(filters), docs)
+            found = candidates.retrieve(query, POOL, allowed := self.searcher.filters.resolve(query.filters), docs)
             terms = [*candidates.search_terms(found.features, query.terms), *(t.term for t in found.plan.terms)]
             frequencies = {t: self.index.lexical.document_frequency(t) for t in terms}
             ranked = self.searcher.rank(found, len(found.candidates.docs) + REORDERED, allowed)
@@ -259,13 +255,12 @@ class Explainer:
         return max(0.0, min(1.0, evidence / ranker.evidence))
 
     def rank_of(self,
-                query: Query,          # question with its tokens and vector
+                query: Query,          # question with its tokens, vector and filters about the present
                 record: MemoryRecord,  # memory in question, present in the store
-                filters: Filters,      # filters about the present
                 ) -> int | None:       # from 1; None: it is not among the first 1,000
         "Return the rank of a memory in the search of a question."
         with self.index.snapshot():
-            found = self.searcher.candidates.retrieve(query, 4000, allowed := self.searcher.filters.resolve(filters))
+            found = self.searcher.candidates.retrieve(query, 4000, allowed := self.searcher.filters.resolve(query.filters))
             level = {r.seq: round(r.score / SCORE_EPSILON) for r in self.searcher.rank(found, 1000, allowed)}  # order of hits
             if (mine := level.get(record.seq)) is None:
                 return None

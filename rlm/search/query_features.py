@@ -23,7 +23,7 @@ from ..core.text.kinship import FAMILY, english_names
 from ..core.text.normal_form import LazyPattern, compose_hangul, normal_form
 from ..core.text.number_words import ENGLISH_NUMBERS, KOREAN_COUNTING, one_of
 from ..core.text.romanization import hangul_names, hangul_sounds, latin_names, latin_sounds, same_name
-from .told_period import ANY_DAY, told_moment
+from .relative_time import ANY_DAY, relative_moment
 
 # %% ../../nbs/30_search/01_query_features.ipynb #68664f25
 _MONTH = "|".join(f"{m}|{m[:3]}" for m in MONTHS if m != "may")
@@ -180,7 +180,7 @@ def asks_before(query: str,  # question, in English or Korean
         return True
     if _SPEAKS_OF_PAST.search(query) is None:
         return False
-    return told_moment(query, ANY_DAY) is not None or (_TWO_DIGITS.search(query) is not None and any(d.year for d in dates_in(query)))
+    return relative_moment(query, ANY_DAY) is not None or (_TWO_DIGITS.search(query) is not None and any(d.year for d in dates_in(query)))
 
 
 def past_moment(query: str,     # question, in English or Korean
@@ -191,7 +191,7 @@ def past_moment(query: str,     # question, in English or Korean
     of a time that it tells from today: *last month*, *two years ago*, 작년."""
     dates = dates_in(query)
     month = next((d.month for d in dates if d.month and not d.year), None)
-    told = told_moment(query, now, where, month)
+    told = relative_moment(query, now, where, month)
     ends = (datetime(d.year + (d.month or 12) // 12, (d.month or 12) % 12 + 1, 1, tzinfo=where) for d in dates if d.year)
     return max((end.astimezone(UTC) - timedelta(microseconds=1) for end in (*([told] if told else []), *ends) if end <= now), default=None)
 

@@ -27,8 +27,8 @@ def known_already(memory: Memory,       # open namespace
                   ) -> MemoryRecord | None:
     "Return a current memory with these very words of this speaker, white space and capitals aside; None: there is none."
     words = _plain(valid_text(text))
-    request = memory.searcher.parse(text[:MAX_WORDS], {"kind": "block"})  # by words alone: nothing has to be embedded for it
-    found = (hit.memory for hit in memory.searcher.full_text(request, 10)) if request.terms else ()
+    query = memory.searcher.parse(text[:MAX_WORDS], {"kind": "block"})  # by words alone: nothing has to be embedded for it
+    found = (hit.memory for hit in memory.searcher.full_text(query, 10)) if query.terms else ()
     return next((r for r in found if r.speaker == speaker and _plain(r.text) == words), None)
 
 

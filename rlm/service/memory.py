@@ -430,11 +430,11 @@ class Memory:
         if slot is None and (radius is not None or not fallback or context is not None):
             raise InvalidInput("A radius, a context, or no fallback, says something only of a search with a slot.",
                                "Give a slot too: A, B, C or auto.")
-        count, request = read_k(k, top_k, self.settings.search_k), self.searcher.parse(query, filters)
+        count, asked = read_k(k, top_k, self.settings.search_k), self.searcher.parse(query, filters)
         if slot is None:
-            return self.searcher.search(request, count, least)
+            return self.searcher.search(asked, count, least)
         refuse_least(least, "a search with a slot")
-        return self.searcher.search_near(request, count, slot, radius, fallback, context)
+        return self.searcher.search_near(asked, count, slot, radius, fallback, context)
 
     def recall(self, /,
                query: str,                # words in any language
@@ -691,8 +691,7 @@ class Memory:
               text: str,  # a question as it was asked
               ) -> Query:
         "Return a question as the index takes it, with its vector where there is a model: `searcher.parse` and `embed`."
-        request = self.searcher.parse(text, {})
-        return self.searcher.embed(request, self.ctx.search.index.embedding_model()).query
+        return self.searcher.embed(self.searcher.parse(text, {}), self.ctx.search.index.embedding_model())
 
     def export_jsonl(self,
                      path: "str | Path",  # a file; one that is there is replaced

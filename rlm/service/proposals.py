@@ -6,7 +6,7 @@ dismisses it, which the log says too.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
@@ -68,12 +68,12 @@ def memories_about(searcher: MemorySearcher,  # finds by words and meaning
                    ) -> list[MemoryRecord]:
     """Return the memories about a subject, those that fit best first: what has each of its words, current or not, and what more likely
     than not answers it. Rules and strategies are not among them. Raises `InvalidInput`."""
-    request = searcher.parse(about, {"kind": "block"})
-    whole = replace(request, filters=Filters.read(kind="block", status=STATUSES))
+    query = searcher.parse(about, {"kind": "block"})
+    whole = query._replace(filters=Filters.read(kind="block", status=STATUSES))
     likely = searcher.search(searcher.parse(about, {"kind": "block", "status": "any"}), 50)
     found = {h.id: h.memory for h in likely if (h.relevance or 0.0) >= ABOUT}
-    for hit in searcher.full_text(whole, MOST_ABOUT) if request.terms else ():
-        if set(request.terms) <= set(tokens(" ".join((hit.memory.title or "", hit.text, *hit.memory.tags)))):
+    for hit in searcher.full_text(whole, MOST_ABOUT) if query.terms else ():
+        if set(query.terms) <= set(tokens(" ".join((hit.memory.title or "", hit.text, *hit.memory.tags)))):
             found.setdefault(hit.id, hit.memory)
     return list(found.values())
 

@@ -9,7 +9,7 @@ __all__ = ['READ', 'LAYERS', 'limit_terms', 'merge_context_columns', 'refuse_lea
 # %% ../../nbs/90_service/05_searcher.ipynb #981f042d
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from ..search.explainer import NEARBY, ExplainedHit
 from ..search.relevance import BY_WORDS
 from ..search.lexical.bm25 import CONTEXT_FIELDS
 from ..search.asked_period import asked_period
-from ..search.told_period import Period
+from ..search.relative_time import Period
 from ..search.query_features import asks_before, past_moment
 from ..search.scoring import SCORE_EPSILON, UPDATE
 from ..recall.anchoring import AnchoredSearcher
@@ -45,22 +45,6 @@ from ..companion.reranking import corrections_first, fact_first, merge_duplicate
 from .memory_context import MemoryContext
 from .reader import MemoryReader
 from .results import Explanation, Hit, Parts, SearchResults, by_column, make_hit
-
-# %% ../../nbs/90_service/05_searcher.ipynb #c937af88
-@dataclass(frozen=True, slots=True, eq=False)
-class SearchRequest:
-    "A question as it was parsed: what every way of answering it works with."
-
-    text: str  # question as it was asked
-    terms: tuple[str, ...]  # its distinct tokens
-    filters: Filters  # conditions that a memory meets to count
-    vector: Vectors | None = None  # vector by the store's model; None: not embedded, or there is no model
-    model: str | None = None  # name of the model whose vectors it is compared with
-
-    @property
-    def query(self) -> Query:
-        "Return the question as the index takes it."
-        return Query(self.text, self.terms, self.vector, self.model)
 
 # %% ../../nbs/90_service/05_searcher.ipynb #7dc737c1
 READ = 50_000  # documents that full-text search visits for one query
@@ -139,38 +123,37 @@ class MemorySearcher:
     def parse(self,
               query: str,                  # question as it was asked
               filters: Mapping[str, Any],  # fields of `Filters`
-              ) -> SearchRequest:
+              ) -> Query:
         "Return a question with its terms and filters, not embedded yet. Raises `InvalidInput`."
         terms = dict.fromkeys(tokens(valid_text(query, "query", self.ctx.settings.max_text_chars)))
-        return SearchRequest(query, tuple(terms), Filters.read(self.ctx.clock.now(), self.ctx.where, **filters))
+        return Query(query, tuple(terms), filters=Filters.read(self.ctx.clock.now(), self.ctx.where, **filters))
 
     def embed(self,
-              request: SearchRequest,  # a parsed question
+              query: Query,  # a parsed question
               model: EmbeddingModelInfo | None,  # model whose vectors the index has; None: none
-              ) -> SearchRequest:
+              ) -> Query:
         "Return a question with its vector, where there is a model. Nothing may be locked meanwhile: a model takes its time."
-        vector = self.ctx.embeddings.embed_query(request.text, model)
-        return SearchRequest(request.text, request.terms, request.filters, vector, None if model is None else model.model)
+        return query._replace(vector=self.ctx.embeddings.embed_query(query.text, model), model=None if model is None else model.model)
 
     def search(self,
-               request: SearchRequest,  # a parsed question
-               k: int,                  # largest number of hits
+               query: Query,  # a parsed question
+               k: int,        # largest number of hits
                least: float | None = None,  # relevance that each hit must have; None: the best must reach the floor
                ) -> SearchResults:
         "Return the best hits, first those that fit best. Raises `InvalidInput` for a least relevance where none is known."
-        request = self._with_ended(request)
-        if request.filters.as_of is not None:
+        query = self._with_ended(query)
+        if query.filters.as_of is not None:
             refuse_least(least, "a search of the past")
-            return SearchResults(request.text, request.filters, self.search_past(request, k), source="history")
-        if (found := self._search_index(request, k)) is None:
-            return SearchResults(request.text, request.filters, self.full_text(request, k), source="full text")
-        found = self._reply_first(request, self._without_acknowledgements(request, found, k), k)
-        found = self._known_first(request, self._successor_first(request, found))
-        found = merge_duplicates(self._told_then_first(request, found, k))[:k]
+            return SearchResults(query.text, query.filters, self.search_past(query, k), source="history")
+        if (found := self._search_index(query, k)) is None:
+            return SearchResults(query.text, query.filters, self.full_text(query, k), source="full text")
+        found = self._reply_first(query, self._without_acknowledgements(query, found, k), k)
+        found = self._known_first(query, self._successor_first(query, found))
+        found = merge_duplicates(self._told_then_first(query, found, k))[:k]
         hits = tuple(make_hit({"rank": n, "score": h.score, "memory": h.record, "parts": h.shares, "relevance": h.relevance,
                                "past": h.past, "duplicates": h.duplicates, "placed_by": h.placed_by}) for n, h in enumerate(found, start=1))
         kept, refused = _cut_irrelevant(hits, least, found[0].floor if found else 0.0)
-        return SearchResults(request.text, request.filters, kept, ranked_by=self.index.scorer.trained_on, refused=refused,
+        return SearchResults(query.text, query.filters, kept, ranked_by=self.index.scorer.trained_on, refused=refused,
                              waiting=self.unembedded)
 
     @property
@@ -184,39 +167,39 @@ class MemorySearcher:
         "Return the relevance of a memory that holds every word of a question, by words alone; None: a learned ranker tells none."
         return None if self.index.scorer.trained_on else BY_WORDS.probability(1.0, 0.0, 0.0, self.index.lexical.documents)
 
-    def _with_ended(self, request: SearchRequest) -> SearchRequest:
+    def _with_ended(self, query: Query) -> Query:
         "The question with filters that let what has ended pass, where it asks about an earlier time."
-        if request.filters.now is None or not asks_before(request.text):
-            return request
-        return replace(request, filters=replace(request.filters, now=request.filters.as_of))
+        if query.filters.now is None or not asks_before(query.text):
+            return query
+        return query._replace(filters=replace(query.filters, now=query.filters.as_of))
 
-    def _without_acknowledgements(self, request: SearchRequest, found: list[ExplainedHit], k: int) -> list[ExplainedHit]:
+    def _without_acknowledgements(self, query: Query, found: list[ExplainedHit], k: int) -> list[ExplainedHit]:
         "The hits without those that answer nothing, *Noted.*, *How many guests?*, unless these are asked for or nothing else is found."
         said = [h for h in found if not answers_nothing(h.record.text, h.record.role)]
-        if not said or len(said) == len(found) or answers_nothing(request.text) or _OF_ASKING.search(request.text):
+        if not said or len(said) == len(found) or answers_nothing(query.text) or _OF_ASKING.search(query.text):
             return found
-        more = (self._search_index(request, 2 * k) or []) if len(found) >= k else []
+        more = (self._search_index(query, 2 * k) or []) if len(found) >= k else []
         return [h for h in more if not answers_nothing(h.record.text, h.record.role)] or said
 
-    def _reply_first(self, request: SearchRequest, found: list[ExplainedHit], k: int) -> list[ExplainedHit]:
+    def _reply_first(self, query: Query, found: list[ExplainedHit], k: int) -> list[ExplainedHit]:
         "The hits, after the reply to a turn that only asks and would be first: it tells nothing by itself, and is less sure."
         asks = bool(found) and found[0].record.session is not None and only_asks(found[0].record.text)
-        if not asks or _OF_ASKING.search(request.text) or self.index.scorer.trained_on:
+        if not asks or _OF_ASKING.search(query.text) or self.index.scorer.trained_on:
             return found
-        return reply_first(found if len(found) < k else [*found, *(self._search_index(request, k + _REPLIES) or [])[k:]])
+        return reply_first(found if len(found) < k else [*found, *(self._search_index(query, k + _REPLIES) or [])[k:]])
 
-    def _known_first(self, request: SearchRequest, found: list[ExplainedHit]) -> list[ExplainedHit]:
+    def _known_first(self, query: Query, found: list[ExplainedHit]) -> list[ExplainedHit]:
         "The hits, after what states the fact that is asked for: *Where do I live?* has no word of *I moved to Busan*."
-        asked, now = asked_facts(request.text), self.ctx.clock.now()
-        at = past_moment(request.text, now, self.ctx.where) if asked else None
-        if not asked or request.filters.valid_at is not None or (at is None and asks_before(request.text)):
+        asked, now = asked_facts(query.text), self.ctx.clock.now()
+        at = past_moment(query.text, now, self.ctx.where) if asked else None
+        if not asked or query.filters.valid_at is not None or (at is None and asks_before(query.text)):
             return found
         there = {h.record.seq: h.record for h in found}
-        asked = [*asked, *self._in_other_script(request.text, asked)]
+        asked = [*asked, *self._in_other_script(query.text, asked)]
         for record in reversed(stating_facts(self.storage, self.namespace, asked, _KNOWN, there, now, at)):
             if found and found[0].record.valid_from > record.valid_from and f"({UPDATE})" in found[0].shares:
                 continue  # another has its place already
-            hit = next((h for h in found if record.id in (h.record.id, *h.duplicates)), None) or self._without_evidence(request, record)
+            hit = next((h for h in found if record.id in (h.record.id, *h.duplicates)), None) or self._without_evidence(query, record)
             found = fact_first(found, hit, self._relevance_by_words) if hit else found
         return found
 
@@ -229,79 +212,79 @@ class MemorySearcher:
             known = {name.casefold(): others for name, others in names.items() if not len(self.index.lexical.holding(tokens(name)))}
         return [(name + end, what) for who, what in asked for name in known.get(who.casefold(), ()) for end in ("", "이")]
 
-    def _period(self, request: SearchRequest) -> Period | None:
+    def _period(self, query: Query) -> Period | None:
         "The period that a question asks about and nothing else; None where filters give one already."
-        given = request.filters
-        return None if given.since or given.until or given.valid_at else asked_period(request.text, self.ctx.clock.now(), self.ctx.where)
+        given = query.filters
+        return None if given.since or given.until or given.valid_at else asked_period(query.text, self.ctx.clock.now(), self.ctx.where)
 
-    def _successor_first(self, request: SearchRequest, found: list[ExplainedHit]) -> list[ExplainedHit]:
+    def _successor_first(self, query: Query, found: list[ExplainedHit]) -> list[ExplainedHit]:
         "The hits, after what ended the memory that would be the best, where the best of them is not sure: *Crete's off*."
-        if request.filters.now is None or request.filters.valid_at or self.index.metadata.all_recallable or (
+        if query.filters.now is None or query.filters.valid_at or self.index.metadata.all_recallable or (
                 found and (found[0].relevance is None or found[0].relevance >= _SURE)):
             return found
-        ever = self._search_index(replace(request, filters=replace(request.filters, now=None)), 1)
-        if not ever or ever[0].record.valid_to is None or ever[0].record.valid_to > request.filters.now:
+        ever = self._search_index(query._replace(filters=replace(query.filters, now=None)), 1)
+        if not ever or ever[0].record.valid_to is None or ever[0].record.valid_to > query.filters.now:
             return found
         record = self.reader.ended_by(ever[0].record.id)
-        by = next((h for h in found if record and h.record.id == record.id), None) or (record and self._without_evidence(request, record))
+        by = next((h for h in found if record and h.record.id == record.id), None) or (record and self._without_evidence(query, record))
         return successor_first(found, ever[0], by) if by else found
 
-    def _told_then_first(self, request: SearchRequest, found: list[ExplainedHit], k: int) -> list[ExplainedHit]:
+    def _told_then_first(self, query: Query, found: list[ExplainedHit], k: int) -> list[ExplainedHit]:
         "The hits, after what was told in the period that is asked for, where nothing else is: *What did I do last month?*"
-        if (period := self._period(request)) is None:
+        if (period := self._period(query)) is None:
             return found
-        then = replace(request, filters=replace(request.filters, since=period[0], until=period[1], now=request.filters.as_of))
+        then = query._replace(filters=replace(query.filters, since=period[0], until=period[1], now=query.filters.as_of))
         hits = {h.record.seq: h for h in self._search_index(then, k) or []}
         told = [r for r in self.storage.find(self.namespace, then.filters, _RANKED) if not answers_nothing(r.text, r.role)]
         hits |= {r.seq: ExplainedHit(r, 0.0, {}) for r in told if r.seq not in hits}
         return told_then_first(found, list(hits.values())[:k], self._relevance_by_words)
 
-    def _corrected(self, request: SearchRequest, found: list[ExplainedHit]) -> list[ExplainedHit]:
+    def _corrected(self, query: Query, found: list[ExplainedHit]) -> list[ExplainedHit]:
         "The hits with what is no longer true of each. Where nothing of one is, what corrects it stands before it, as relevant as it was."
-        if request.filters.valid_at or not found:
+        if query.filters.valid_at or not found:
             return found
         now, stating = self.ctx.clock.now(), self.explainer.records.with_ends([h.record.seq for h in found])
         past = past_of(self.storage, [h.record for h in found], now, stating=stating, linked=self.index.semantic.model is not None)
         if not past:
             return found
         at = {h.record.seq: h._replace(past=past.get(h.record.id, "")) for h in found}
-        if request.filters.now is None:  # what has ended is asked for
+        if query.filters.now is None:  # what has ended is asked for
             return list(at.values())
         ended = {seq: by for seq, h in at.items() if h.past and (by := corrector_of(self.storage, h.record, now)) is not None}
         missing = self.storage.memories.records([by for by in ended.values() if by not in at])
-        new = at | {by: hit for by, record in missing.items() if (hit := self._without_evidence(request, record))}
+        new = at | {by: hit for by, record in missing.items() if (hit := self._without_evidence(query, record))}
         holding = [seq for seq in ended if any(f.valid_to is None for f, _ in self.storage.facts.with_ends([seq]).get(seq, ()))]
         return corrections_first(list(at.values()), {seq: new[by] for seq, by in ended.items() if by in new}, holding)
 
-    def _without_evidence(self, request: SearchRequest, record: MemoryRecord) -> ExplainedHit | None:
+    def _without_evidence(self, query: Query, record: MemoryRecord) -> ExplainedHit | None:
         "A memory that was not found, as a hit of score 0, if it passes the filters."
-        passes = self.storage.memories.passes(record.id, self.namespace, request.filters)
+        passes = self.storage.memories.passes(record.id, self.namespace, query.filters)
         return ExplainedHit(record, 0.0, {}) if passes else None
 
-    def _search_index(self, request: SearchRequest, k: int) -> list[ExplainedHit] | None:
+    def _search_index(self, query: Query, k: int) -> list[ExplainedHit] | None:
         "Return what the index finds, memories of the same text as one, and more in the places that these leave; None: it is being built."
         wanted = k + 1  # the next one may have the text of the last
-        while (found := self._rank_index(request, wanted)) is not None:
+        while (found := self._rank_index(query, wanted)) is not None:
             distinct = merge_duplicates(found)
             if len(distinct) == len(found) or len(distinct) > k or len(found) < wanted or wanted > _RANKED:
                 return distinct[:k]
             wanted *= 4
         return None
 
-    def _rank_index(self, request: SearchRequest, k: int) -> list[ExplainedHit] | None:
+    def _rank_index(self, query: Query, k: int) -> list[ExplainedHit] | None:
         "Return what the index finds, in one snapshot, unless another model's vectors are there than it knew of; None: it is being built."
-        known, asked = self.index.semantic.stamp, request
+        known, asked = self.index.semantic.stamp, query
         if known and self.ctx.embeddings.loaded_model in (None, known.model):
             with suppress(ModelMismatch):  # what is known may be of the past: the snapshot tells which vectors are there now
-                asked = self.embed(request, known)
+                asked = self.embed(query, known)
         while True:
             with self.builder.snapshot() as ready:
                 fits = asked.model == self.index.semantic.model
-                found = self._corrected(request, self.explainer.find(asked.query, k, request.filters)) if ready and fits else None
+                found = self._corrected(query, self.explainer.find(asked, k)) if ready and fits else None
             if found is not None or not ready:
                 self.index.save()
                 return found
-            asked = self.embed(request, self.index.semantic.stamp)
+            asked = self.embed(query, self.index.semantic.stamp)
 
     def record(self,
                found: SearchResults,  # results that are served
@@ -315,7 +298,7 @@ class MemorySearcher:
         self.ctx.recalls.record(self.namespace, found.query, served, self.ctx.clock.now(), door, actor, known)
 
     def search_near(self,
-                    request: SearchRequest,  # a parsed question
+                    query: Query,            # a parsed question
                     k: int,                  # largest number of hits
                     slot: str,               # A, B, C; 'auto': the anchor nearest to the question
                     radius: int | None,      # links to walk from the anchor; None: by its use
@@ -323,71 +306,71 @@ class MemorySearcher:
                     context: str | None = None,  # conversation whose own anchors are used; None: those of the namespace
                     ) -> SearchResults:
         "Return the best hits, those near an anchor marked, and move it. Raises `InvalidInput`."
-        if request.filters.as_of is None and self.index.new_position() is not None and not self.builder.ready():
+        if query.filters.as_of is None and self.index.new_position() is not None and not self.builder.ready():
             anchors = self.anchored.anchors
             anchors.radius(anchors.choose(None, slot), radius)  # refuses what there is not
-            return self.search(request, k) if fallback else SearchResults(request.text, request.filters, (), source="building")
-        asked = self.embed(request, self.index.semantic.stamp)
-        found = self.anchored.search(asked.query, k, request.filters, slot, radius, fallback, context)
+            return self.search(query, k) if fallback else SearchResults(query.text, query.filters, (), source="building")
+        asked = self.embed(query, self.index.semantic.stamp)
+        found = self.anchored.search(asked, k, slot, radius, fallback, context)
         stating = self.explainer.records.with_ends([f.answer.record.seq for f in found])
         past = past_of(self.storage, [f.answer.record for f in found], self.ctx.clock.now(), stating=stating,
                        linked=self.index.semantic.model is not None)
         hits = tuple(Hit(n, f.answer.score, f.answer.record, f.answer.shares, f.layer, f.hops, f.path,
                          past=past.get(f.answer.record.id, "")) for n, f in enumerate(found, start=1))
-        return SearchResults(request.text, request.filters, hits, ranked_by=self.index.scorer.trained_on, waiting=self.unembedded)
+        return SearchResults(query.text, query.filters, hits, ranked_by=self.index.scorer.trained_on, waiting=self.unembedded)
 
     def search_past(self,
-                    request: SearchRequest,  # a parsed question about a past moment
-                    k: int,                  # largest number of hits
+                    query: Query,  # a parsed question about a past moment
+                    k: int,        # largest number of hits
                     ) -> tuple[Hit, ...]:
         "Return the best hits among what the store knew then, by words; full text answers while an index is being built."
         if not (self.builder.ready() and self.past.ready()):
-            return self.full_text(request, k)
-        found = self.past.search(request.terms, request.filters, k)
+            return self.full_text(query, k)
+        found = self.past.search(query.terms, query.filters, k)
         return tuple(Hit(n, hit.score, hit.record, hit.shares) for n, hit in enumerate(found, start=1))
 
     def full_text(self,
-                  request: SearchRequest,  # a parsed question
-                  k: int,                  # largest number of hits
+                  query: Query,  # a parsed question
+                  k: int,        # largest number of hits
                   ) -> tuple[Hit, ...]:
         "Return the best hits of full-text search, in the present or a past moment."
         with self.storage.snapshot():
-            terms, stats, weights = self._statistics(request)
-            matches = self.storage.fulltext.match(terms, self.namespace, request.filters, k, weights)
+            terms, stats, weights = self._statistics(query)
+            matches = self.storage.fulltext.match(terms, self.namespace, query.filters, k, weights)
             columns = self.storage.fulltext.columns([m.record for m in matches])
         return tuple(Hit(n, m.score, m.record, merge_context_columns(bm25_parts(c, terms, stats, weights)))
                      for n, (m, c) in enumerate(zip(matches, columns, strict=True), start=1))
 
     def explain(self,
-                request: SearchRequest,  # a parsed question
-                id: str,                 # id of the memory in question
+                query: Query,  # a parsed question
+                id: str,       # id of the memory in question
                 ) -> Explanation:
         "Return why a memory is found, or why not. Raises `NotFound`."
-        request = self._with_ended(request)
-        past = request.filters.as_of is not None
-        asked = request if past else self.embed(request, self.index.embedding_model())
+        query = self._with_ended(query)
+        past = query.filters.as_of is not None
+        asked = query if past else self.embed(query, self.index.embedding_model())
         later, spellings, names, refused, told = tuple[str, ...](), dict[str, str](), dict[str, list[str]](), None, ""
         with self.index.snapshot():
-            memory = self.reader.get(id, request.filters.as_of)
-            held = tuple(said for said, one in self._single(request.filters)
+            memory = self.reader.get(id, query.filters.as_of)
+            held = tuple(said for said, one in self._single(query.filters)
                          if not self.storage.memories.passes(memory.id, self.namespace, one))
             if past:
-                rank, parts, frequencies = self.past.explain(request.terms, request.filters, memory)
+                rank, parts, frequencies = self.past.explain(query.terms, query.filters, memory)
             else:
-                parts, frequencies = self.explainer.explain(asked.query, memory, request.filters)
-                rank = self.explainer.rank_of(asked.query, memory, request.filters)
+                parts, frequencies = self.explainer.explain(asked, memory)
+                rank = self.explainer.rank_of(asked, memory)
                 spellings = {t: other for t in frequencies if (other := self.index.lexical.spelling(t))}
-                names = self.explainer.searcher.candidates.names_across(self.index.scorer.query_features(request.text), request.text)
+                names = self.explainer.searcher.candidates.names_across(self.index.scorer.query_features(query.text), query.text)
                 linked = [e.dst for e in self.storage.edges([memory.id], self.namespace)
                           if e.relation == LATER and e.src == memory.id and e.weight >= LIKELY]
                 later = tuple(r.text for r in self.storage.get(linked, self.namespace))
                 told = ended_of(self.storage, [memory], self.ctx.clock.now()).get(memory.id, "")
         shown_as = placed_by = ""
         moved = told or self.storage.facts.ended_by([memory.seq])  # a correction stands before what it corrects
-        asked_for = asked_facts(request.text) or self._period(request)  # a fact, or all of a period, which is placed before all others
+        asked_for = asked_facts(query.text) or self._period(query)  # a fact, or all of a period, which is placed before all others
         states = not past and bool(moved or asked_for)
         if states or not (past or held or not parts):
-            there = self.search(request, min(rank or self.ctx.settings.search_k, _RANKED) + _KNOWN)
+            there = self.search(query, min(rank or self.ctx.settings.search_k, _RANKED) + _KNOWN)
             refused = None if held else there.refused
             if shown := next((h for h in there if memory.id in (h.id, *h.duplicates)), None):
                 shown_as = shown.id if shown.id != memory.id else ""
@@ -397,13 +380,13 @@ class MemorySearcher:
                 rank, held = None, ("answers nothing",)
         scale = self.explainer.evidence_scale(parts)
         ended = self.reader.ended_by(id) if held == ("expired",) else None
-        return Explanation(request.text, memory, rank, parts, frequencies, held, scale, later, spellings, ended, refused, told, names,
-                           shown_as, placed_by, request.filters.where)
+        return Explanation(query.text, memory, rank, parts, frequencies, held, scale, later, spellings, ended, refused, told, names,
+                           shown_as, placed_by, query.filters.where)
 
-    def _statistics(self, request: SearchRequest) -> tuple[list[str], TermStatistics, Weights]:
+    def _statistics(self, query: Query) -> tuple[list[str], TermStatistics, Weights]:
         "Return terms, frequencies and weights for full text. In the past, what was said next to a memory is no part of it."
-        stats, past = self.storage.fulltext.term_statistics(request.terms, self.namespace), request.filters.as_of is not None
-        terms = rarest(request.terms, stats.frequencies)
+        stats, past = self.storage.fulltext.term_statistics(query.terms, self.namespace), query.filters.as_of is not None
+        terms = rarest(query.terms, stats.frequencies)
         weights = Weights(previous=0.0, next=0.0) if past else Weights()
         return terms if past else limit_terms(terms, stats.frequencies), stats, weights
 
@@ -461,7 +444,7 @@ def _part_shares(parts: Mapping[str, float]) -> dict[str, dict[str, float]]:
 
 def recall(searcher: MemorySearcher,      # answers what attention can't
            attention: SearchCoordinator,  # working memory, cache, checkpoints; moved by the question
-           request: SearchRequest,        # a parsed question
+           query: Query,                  # a parsed question
            k: int,                        # largest number of hits
            query_embedding: Vectors | None = None,  # the question's vector by the store's model; None: it is made
            keywords: Sequence[str] | None = None,   # words to search for; None: all of the question's
@@ -469,15 +452,15 @@ def recall(searcher: MemorySearcher,      # answers what attention can't
     """Answer from what is in mind, where that is enough, else from the index: the best hits as `results`, with `source`, the layer that
     knew them, `history` or `full text`, `search_time_ms` without the model's time, and `result_count`."""
     if keywords is not None:
-        request = replace(request, terms=tuple(dict.fromkeys(tokens(" ".join(keywords)))))
-    if request.filters.as_of is not None or searcher.ctx.storage.in_transaction or not attention.ready():
-        hits = searcher.search(request, k)
+        query = query._replace(terms=tuple(dict.fromkeys(tokens(" ".join(keywords)))))
+    if query.filters.as_of is not None or searcher.ctx.storage.in_transaction or not attention.ready():
+        hits = searcher.search(query, k)
         source = "ltm_fallback" if hits.source == "index" else hits.source
         return {"results": hits, "source": source, "search_time_ms": None, "result_count": len(hits)}
-    said = attention.intelligent_search(request.text, query_embedding, keywords, k, request.filters, request.terms)
+    said = attention.intelligent_search(query.text, query_embedding, keywords, k, query.filters, query.terms)
     records = attention.records([r.seq for r in said["results"]])
     past = past_of(searcher.storage, list(records.values()), searcher.ctx.clock.now())
-    hits = SearchResults(request.text, request.filters, _recalled_hits(said["results"], records, LAYERS[said["source"]], past),
+    hits = SearchResults(query.text, query.filters, _recalled_hits(said["results"], records, LAYERS[said["source"]], past),
                          "index" if (layer := said["source"]) == "ltm_fallback" else layer,
                          ranked_by=searcher.ctx.search.index.scorer.trained_on, waiting=searcher.unembedded)
     return said | {"results": hits, "result_count": len(hits)}

@@ -166,7 +166,7 @@ def test_behind_the_wall_there_is_nothing(walled: Sandbox) -> None:
             f"attempt(os['kill'], {os.getpid()}, 0)": "'ProcessLookupError'",
             "dict(os['environ']), os['environb']": "({}, environ({}))",
             "attempt(lambda: os['write'](os['memfd_create']('x'), b'x'))": "'OSError'",
-            "attempt(sys.modules['box.isolation'].resource.setrlimit, 9, (1 << 40, 1 << 40))": "'ValueError'",
+            "attempt(sys.modules['box.guest'].resource.setrlimit, 9, (1 << 40, 1 << 40))": "'ValueError'",
             "attempt(__import__('time').sleep and sys.modules['_thread'].start_new_thread, print, ())": "'RuntimeError'",
             "len([n for n in range(64) if attempt(os['fstat'], n) != 'OSError']) < 6": "True",
         }

@@ -41,7 +41,6 @@ from rlm.search.scoring import DEFAULT_WEIGHTS, EMPTY_RANKING, PARTS
 from rlm.search.training_examples import save_ranker
 from rlm.service.cli.recall import attention_group, status_of
 from rlm.store.embedding_model import Vectors
-from rlm.store.filters import Filters
 
 CLOCK = ManualClock("2026-01-01")
 ZOE = ("The piano teacher is called Zoe.", "Zoe tunes the piano on Monday.", "The piano of Zoe is black.", "조이의 피아노는 검다")
@@ -166,7 +165,7 @@ def test_a_neighbourhood_scores_as_the_index_does(full: Memory, monkeypatch: pyt
         for question in ("boat number 3", "a kitten, word5", "고양이", "nothing of the kind", "tomato 22 in the garden"):
             query = full.query(question)
             searcher = Searcher(index)
-            right = searcher.retrieve_and_rank(query, 10, Filters())[1][:10]
+            right = searcher.retrieve_and_rank(query, 10)[1][:10]
             features = index.scorer.query_features(query.text)
             walked = full.attention.local.ranker.lexical.score(searcher.candidates.search_terms(features, query.terms), every.units)
             heard = every.candidates(walked.inside, index.semantic.measure(query.vector))
@@ -183,7 +182,7 @@ def test_long_texts_have_several_units_and_vectors(path: Path) -> None:
             every = Neighbourhood(memory.index, places(memory.attention).vectors(), memory.index.metadata["seq"].astype(np.int64))
             for question in ("w30 boat", "kitten w12 w24", "bread"):
                 query = memory.query(question)
-                right = memory.ctx.search.searcher.retrieve_and_rank(query, 12, Filters())[1][:12]
+                right = memory.ctx.search.searcher.retrieve_and_rank(query, 12)[1][:12]
                 features = memory.index.scorer.query_features(query.text)
                 terms = memory.ctx.search.searcher.candidates.search_terms(features, query.terms)
                 walked = memory.attention.local.ranker.lexical.score(terms, every.units)
@@ -770,7 +769,7 @@ def test_what_is_known_of_a_question_is_forgotten_when_the_index_moves_on(path: 
         found = memory.attention.intelligent_search("What did Boris say of the piano music?", top_k=5)["results"]
         with memory.index.snapshot():
             query = memory.query("What did Boris say of the piano music?")
-            right = memory.ctx.search.searcher.retrieve_and_rank(query, 5, Filters())[1][:5]
+            right = memory.ctx.search.searcher.retrieve_and_rank(query, 5)[1][:5]
         assert once and [r.seq for r in found] == [r.seq for r in right] and found[0].record.speaker == "Boris"
 
 

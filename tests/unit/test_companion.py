@@ -17,11 +17,12 @@ from rlm.companion.policy import MemoryPolicy, Situation
 from rlm.companion.rejection import RejectedValue
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound
+from rlm.search.candidates import Query
 from rlm.service.capture import capture_prompt
 from rlm.service.proposals import open_proposals
 from rlm.service.results import SearchResults
 from rlm.service.review_queue import fact_values
-from rlm.service.searcher import MemorySearcher, SearchRequest
+from rlm.service.searcher import MemorySearcher
 from rlm.service.writer import StoredTurns
 
 TALK = Situation(turn_position=4, memory_count=20)
@@ -590,9 +591,9 @@ def test_a_request_about_somebody_near_states_nothing(turn: str) -> None:
 def test_a_question_that_a_memory_answers_is_looked_up_once(told: str, question: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked, search = list[str](), MemorySearcher.search
 
-    def counted(self: MemorySearcher, request: SearchRequest, k: int, least: float | None = None) -> SearchResults:
-        asked.append(request.text)
-        return search(self, request, k, least)
+    def counted(self: MemorySearcher, query: Query, k: int, least: float | None = None) -> SearchResults:
+        asked.append(query.text)
+        return search(self, query, k, least)
     monkeypatch.setattr(MemorySearcher, "search", counted)
     with Memory(":memory:", embedder="none") as memory:
         assert not memory.companion.decide(question).retrieve  # nothing is known

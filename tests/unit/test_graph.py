@@ -1037,7 +1037,8 @@ def test_a_boost_is_part_of_the_score(memory: Memory) -> None:
     harbour(memory)
     memory.anchors.pin("A", "boat0")
     near = AnchoredSearcher(memory.ctx.search.searcher, memory.graph, memory.anchors, boost=0.3)
-    found = near.search(memory.query("boat number 3"), 5, Filters.read(memory.clock.now() + timedelta(days=1)), "A")
+    asked = memory.query("boat number 3")._replace(filters=Filters.read(memory.clock.now() + timedelta(days=1)))
+    found = near.search(asked, 5, "A")
     ways = [f for f in found if "(way)" in f.answer.shares]
     assert ways and all(0 < f.answer.shares["(way)"]["way"] <= 0.3 for f in ways)
     assert all(f.answer.score == pytest.approx(sum(sum(p.values()) for p in f.answer.shares.values()), abs=1e-3) for f in found)

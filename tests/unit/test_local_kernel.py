@@ -39,7 +39,6 @@ from rlm.search.scoring import DEFAULT_WEIGHTS, KERNEL_TOP_K
 from rlm.search.semantic_index import StoredVectors
 from rlm.search.vector.vector_file import open_index
 from rlm.search.vector.vector_segments import DEFAULT_CONFIG
-from rlm.store.filters import Filters
 from rlm.store.protocols import MAX_TERMS
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("numba") is None, reason="numba is not installed, so nothing is compiled")
@@ -169,7 +168,7 @@ def test_what_it_finds_is_what_a_search_of_everything_finds(streamed: tuple[Memo
     for q in some.questions[150:190]:
         query = memory.query(q.text)
         with memory.index.snapshot():
-            right = memory.ctx.search.searcher.retrieve_and_rank(query, 10, Filters())[1][:10]
+            right = memory.ctx.search.searcher.retrieve_and_rank(query, 10)[1][:10]
         first, _, answered = compared(memory, np.arange(1, 701), q.text, 10)
         assert [r.seq for r in first.ranked[:10]] == [r.seq for r in right] and first.left == 0
         assert answered or memory.index.scorer.query_features(q.text).dates

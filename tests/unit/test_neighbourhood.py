@@ -7,7 +7,7 @@ from rlm import Memory
 from rlm.bench.stream import begun, model_of, stream
 from rlm.core.text import tokens
 from rlm.recall.neighbourhood import LexicalCandidates, Neighbourhood, TrueVectors
-from rlm.search.candidates import EVERYTHING, REORDERED, Searcher
+from rlm.search.candidates import REORDERED, Searcher
 from rlm.search.semantic_index import StoredVectors
 
 NONE = np.zeros(0, np.int32)
@@ -22,7 +22,7 @@ def test_a_neighbourhood_of_all_memories_ranks_as_a_search_does(tmp_path: Path) 
         every, lexical = Neighbourhood(index, source, index.metadata["seq"].astype(np.int64)), LexicalCandidates(index)
         for question in some.questions[:40]:
             query = memory.query(question.text)
-            full = Searcher(index).retrieve_and_rank(query, 10, EVERYTHING)[1][:10]
+            full = Searcher(index).retrieve_and_rank(query, 10)[1][:10]
             features = index.scorer.query_features(query.text)
             found = lexical.score(Searcher(index).candidates.search_terms(features, query.terms), every.units)
             near = index.scorer.rank(features, every.candidates(found.inside, index.semantic.measure(query.vector)), REORDERED)

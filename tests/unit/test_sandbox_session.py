@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
+from rlm.agent.sandbox.guest import LINE, LineChannel, load_modules
 from rlm.agent.sandbox.interpreter import SAFE_MODULES
-from rlm.agent.sandbox.isolation import LINE, LineChannel, load_modules
 from rlm.agent.sandbox.protocol import Limits
 from rlm.agent.sandbox.session import InterpreterSandbox, Recovery, SessionLost
 from rlm.core.errors import InvalidInput

@@ -20,7 +20,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import IO
 
-from . import interpreter, isolation, marshalling
+from . import guest, interpreter, marshalling
 from .marshalling import encode
 from .protocol import LOST, SandboxError
 from .session import InterpreterSandbox, Message, Recovery, SessionLost, answer_question, check_reply, no_state
@@ -47,7 +47,7 @@ _SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache")  # what an in
 def _program() -> bytes:
     "The child's modules, after their length in twelve digits."
     sources = [(m.__name__.rpartition(".")[2], Path(str(m.__file__)).read_text(encoding="utf-8"))
-               for m in (marshalling, interpreter, isolation)]
+               for m in (marshalling, interpreter, guest)]
     text = json.dumps(sources).encode()
     return b"%012d" % len(text) + text
 
@@ -139,7 +139,7 @@ class ChildProcess:
             if not select.select([self._out], [], [], max(0.0, left()))[0]:
                 raise SessionLost("time")
             chunk = os.read(self._out, 1 << 20)
-            if not chunk or len(self._received) > isolation.LINE:
+            if not chunk or len(self._received) > guest.LINE:
                 raise SessionLost("gone", _GONE)
             end = chunk.find(b"\n")
             end = end if end < 0 else end + len(self._received)
