@@ -159,6 +159,9 @@ _QUOTED = LazyPattern(r"[\"“”«»]")
 _AND_THEN = LazyPattern(r"(?:,| and| but| and then|, and|, but) (?=(?:(?:now|also|then) )?(?:bought|got|started|joined|moved|became|"
     r"switched|took|work|works|live|lives|am|is|have|has|quit|left|sold|start|starts|begin|begins|join|joins) |"
     r"now (?:drive|play|drink|eat|own|use|teach|study|go|rent|speak)e?s? )")
+_APPOSED = LazyPattern(  # *my sister, Ann, lives in Leeds*; not *my sister, Ann, and I*
+    rf"\b(?P<k>(?i:my|our) (?:[a-z]+ )??(?:{'|'.join(english_names(*FAMILY, 'acquaintance', 'boss', 'flatmate'))}|friend|neighbou?r|"
+    r"colleague|(?:young|old|eld)est)), (?P<n>[A-Z][\w'-]+), (?!and\b|or\b|[A-Z])")
 _NOT_BUT = LazyPattern(r"^(?P<s>.+? (?:is|are|was|were)) not (?P<x>[^,;.]+?)(?:[,;]| [—–-]) (?:but )?(?:it|that|they) (?:is|are|was|were) "
                        r"(?P<y>.+)$", re.I)  # *The code is not 44, it is 45*
 
@@ -195,6 +198,7 @@ def clauses(sentence: str,  # one sentence
         if ending in plain:
             plain = short.sub(long, plain)
     g = grammar()
+    plain = _APPOSED.sub(r"\g<k> \g<n> ", plain, count=1) if ", " in plain else plain
     plain = _NOT_BUT.sub(r"\g<s> \g<y>, not \g<x>", plain.rstrip(" .!")) if " not " in plain else plain.rstrip(" .!")
     parts = [part.strip(" .,!") for part in _cut(plain)]
     parts = [part[m.end():] if (m := g.opener.match(part)) else part for part in parts]

@@ -52,6 +52,7 @@ def particles() -> dict[str, LazyPattern]:
     mine = "|".join(data["possessives"])
     near = "|".join(sorted(near_names(), key=len, reverse=True))
     nouns = data["properties"]
+    nothing = "|".join(data[name] for name in ("no_thing", "degree", "adverbs"))
     opener = re.sub(r"\|\s+", "|", data["openers"]) + "|" + data["adverbs"]
     return {
         "myself": LazyPattern(rf"(?:{'|'.join(sorted(data['self'], key=len, reverse=True))}|"
@@ -74,6 +75,11 @@ def particles() -> dict[str, LazyPattern]:
         "ended": LazyPattern(data["ended"]),  # what is over
         "past": LazyPattern(data["past"]),  # what was so before
         "degree": LazyPattern(rf" (?:{data['degree']})$"),  # what stands after a value and is none of it
+        # what names nothing: `오 진짜 완전`
+        "no_thing": LazyPattern(rf"(?:(?:{nothing}|{data['qualities']})(?:[,!~ ]+|$))+"),
+        # what is said of something that only the turn before names: `난 다 좋아`
+        "reaction": LazyPattern(rf"(?:(?:{'|'.join(data['self'])})[, ]+)?(?:(?:{nothing})[,!~ ]+)+"
+                                r"(?:[안더] |별로 )?(?:좋|싫|괜찮|별로|나쁘|나빠)[가-힣]*[\s.!~ㅋㅎㅠ]*"),
         # a noun that ends like a particle: `오이`
         "whole": LazyPattern(rf"(?:.*[^가-힣])?[가-힣]*?(?:{'|'.join(w for w in data['no_particle'].split('|') if len(w) > 1)})"),
         "near": LazyPattern(rf"(?:{near})"),  # someone near to the speaker, of whom nothing else is said: `엄마`
@@ -642,7 +648,7 @@ def statements_about(sentence: str,           # one Korean sentence of several
             value = _value_of(m)
             if implied and (whose := p["near_first"].match(value)) and w.relation in _OF_NEAR:  # `누나 부산으로 이사했어`
                 t, value = Topic(f"{speaker}'s {near_names()[whose['s']]}", "", ""), value[whose.end():]
-            if value and not _EXCEPT.search(value) and not (implied and _begins_with_another(value, w.relation)):
+            if value and not _EXCEPT.search(value) and not p["no_thing"].fullmatch(value) and not (implied and _begins_with_another(value, w.relation)):
                 denied = (w.sense == "denies" or (w.sense == "says" and bool(_DENIED.search(words)))) and not ended
                 if w.relation == "occupation" and (at := _AT_WORK.fullmatch(value)):  # 네이버에서 개발자로
                     out.append(Statement(t.subject, "employer", at["v"], True, denied, ended, instead))

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .english import spelled_out, with_subject
+from .korean import particles
 from .statement import DATA, language_data
 from .fact_extraction import denied_statements, is_untrue, text_facts
 from ..core.errors import InvalidInput
@@ -142,6 +143,7 @@ def importance(turn: str,  # words that were said
     own = unquoted(turn)
     flags = {sign: shows(sign, turn, languages) for sign in ("small_talk", "unreal", "question")}
     flags["unreal"] |= is_untrue(turn)
+    flags["small_talk"] |= particles()["reaction"].fullmatch(own) is not None
     flags |= {sign: shows(sign, own, languages) for sign in ("recall", "explicit")}
     parts = {sign: WEIGHTS[sign] for sign in ("personal", "preference", "technical", "emotion") if shows(sign, own, languages)}
     if not {"personal", "emotion"} & parts.keys() and states_fact(own):
@@ -551,12 +553,12 @@ def explicit_reward(turn: str,  # next turn of the person
 
 def implicit_reward(turn: str,      # next turn of the person
                     topic: str,     # text of the memories that were used, or of the turn before
-                    run: int = 1,   # turns in a row on this topic, this one included
+                    run: int = 1,   # turns in a row that take up the one before, this one included, if it takes up the topic
                     values: RewardValues = SEED_VALUES,  # value of each sign
                     ) -> Reward:
     "Return the reward that the course of a conversation implies: interest, a topic continued, or neither; the parts add up."
     shared = set(tokens(turn)) & set(tokens(topic))
-    parts = [(values.continued, "the conversation goes on")] if run >= 2 else []
+    parts = [(values.continued, "the conversation goes on")] if shared and run >= 2 else []
     if shared:
         parts.append((values.extended, f"it takes up {', '.join(sorted(shared)[:3])}"))
     elif len(turn.strip()) <= SHORT:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import cache, lru_cache
 
+from .korean import SURNAMES
 from .statement import language_data, normal_value
 from ..core.text.calendar_words import KOREAN_DAYS_AHEAD, KOREAN_WEEKDAYS, MONTH, MONTHS, WEEKDAY, WEEKDAYS, month_number
 from ..core.text.kinship import ENGLISH_TITLE, TRANSLATED
@@ -77,6 +78,8 @@ def place_names() -> dict[str, str]:
 
 def names_value(value: str, old: Fact) -> bool:
     "Whether what is said to be replaced is the value of an older fact, perhaps in fewer words where that has one at a time."
+    if len(value) == 2 and old.single and old.value_key[1:] == value and old.value_key[0] in SURNAMES:
+        return True  # `정우` of `박정우`
     return in_fewer_words(value, old.value_key) if old.single else same_value(value, old.value_key)
 
 # %% ../../nbs/85_companion/06_value_equality.ipynb #c73123cb

@@ -239,7 +239,7 @@ class Settings:
     policy_epsilon: float = setting(
         0.1, "Share of turns between policy_skip and policy_save that are decided the other way, to learn from, if the caller allows it.",
         _real(0, 1))
-    reward_continued: float = setting(0.3, "Reward, from -1 to 1, when a conversation goes on after a memory was used.", _real(-1, 1))
+    reward_continued: float = setting(0.3, "Reward, from -1 to 1, of a second turn in a row that takes up the one before.", _real(-1, 1))
     reward_extended: float = setting(0.2, "Reward when the person takes up what was remembered.", _real(-1, 1))
     reward_indifferent: float = setting(-0.1, "Reward for a short reply that takes up nothing.", _real(-1, 1))
     log_level: str = setting(

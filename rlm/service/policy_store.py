@@ -88,10 +88,10 @@ def _shared_values(learned: LearnedParameters) -> Array:
     return values
 
 
-def _read_feedback(feedback: object, topic: str, languages: Sequence[str], values: RewardValues) -> Reward:
+def _read_feedback(feedback: object, topic: str, run: int, languages: Sequence[str], values: RewardValues) -> Reward:
     "Feedback as a reward. Raises `InvalidInput`."
     if isinstance(feedback, str):
-        return explicit_reward(feedback, languages) or implicit_reward(feedback, topic, values=values)
+        return explicit_reward(feedback, languages) or implicit_reward(feedback, topic, run, values)
     if isinstance(feedback, bool) or not isinstance(feedback, int | float) or not -1 <= feedback <= 1:
         raise InvalidInput(f"The feedback is {feedback!r}.", "Give a number from -1 (wrong) to 1 (right), or what the person said.")
     return Reward(float(feedback), "it was given as a number")
@@ -130,10 +130,11 @@ class PolicyStore:
               decision: PolicyDecision,   # decision to judge
               feedback: "float | str",    # in [-1, 1]: how right it was; or what the person said next
               topic: str = "",            # text of the turn that it was about, where it is known
+              run: int = 1,               # turns in a row that take up the one before, if the feedback takes up the topic
               ) -> Reward:
         "Learn whether a decision to save or to skip was right, and store what was learned. Words that say nothing teach nothing."
         values = RewardValues(self.ctx.settings.reward_continued, self.ctx.settings.reward_extended, self.ctx.settings.reward_indifferent)
-        reward = _read_feedback(feedback, topic, self._rules.languages, values)
+        reward = _read_feedback(feedback, topic, run, self._rules.languages, values)
         if isinstance(feedback, str) and reward.value == 0:
             return reward
         with self.ctx.storage.transaction():

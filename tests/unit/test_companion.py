@@ -4,8 +4,10 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -13,12 +15,14 @@ import pytest
 from rlm import Memory
 from rlm.bench.companion import decide_all, labelled, macro_f1
 from rlm.companion.composer import estimate_tokens, resolutions
+from rlm.companion.fact_extraction import text_facts
 from rlm.companion.policy import MemoryPolicy, Situation
 from rlm.companion.rejection import RejectedValue
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound
 from rlm.search.candidates import Query
 from rlm.service.capture import capture_prompt
+from rlm.service.companion import HeardTurns
 from rlm.service.proposals import open_proposals
 from rlm.service.results import SearchResults
 from rlm.service.review_queue import fact_values
@@ -603,3 +607,47 @@ def test_a_question_that_a_memory_answers_is_looked_up_once(told: str, question:
         assert asked == [question], "what was found for the decision makes the block"
         assert seen.memory is None and seen.context is not None and "told" in [id for id, _ in seen.context.used]
         assert not memory.companion.decide("What is the capital of France?").retrieve
+
+
+def test_a_reply_to_the_second_turn_in_a_row_on_a_topic_is_rewarded_for_going_on() -> None:
+    with Memory(":memory:", embedder="none", reward_continued=.4) as memory:
+        turns = [memory.companion.observe(turn) for turn in ("We planted a pear tree.", "The pear tree stands by the pond.")]
+        assert [turn.run for turn in turns] == [0, 1]
+        values = [memory.companion.learn(turn, "I water the pear tree daily").value for turn in turns]
+        assert values == pytest.approx([.2, .6])
+        assert memory.companion.learn(turns[1], "the weather was rather cold today").value == 0  # another topic: nothing goes on
+
+
+def test_one_of_two_threads_answers_what_an_assistant_asked(memory: Memory) -> None:
+    memory.companion.observe("My aunt's operation got moved.", session="s")
+    memory.companion.observe("When is it now?", session="s", role="assistant")
+    heard, gate = HeardTurns(), Barrier(8)
+    heard.take("s", "When is it now?", False, memory.clock.now())
+
+    def answer(n: int) -> str:
+        gate.wait()
+        return heard.take("s", f"on the {n}th", True, memory.clock.now())[0].asked
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sorted(pool.map(answer, range(8))) == [""] * 7 + ["When is it now?"]
+    answers = [memory.companion.observe(said, session="s").decision.answers for said in ("on the 12th of May", "on the 13th of May")]
+    assert answers == ["When is it now?", ""]
+
+
+@pytest.mark.parametrize("turn", ["오 좋아", "완전 좋아", "와 진짜 좋다", "그것도 좋아요", "이건 싫어", "역시 좋네", "난 다 좋아", "야 너무 좋다"])
+def test_a_reaction_names_nothing_that_is_liked(memory: Memory, turn: str) -> None:
+    assert not text_facts(turn).statements and memory.companion.observe(turn).memory is None
+    assert memory.companion.observe("나 오이 좋아").memory is not None  # a thing is named
+
+
+@pytest.mark.parametrize(("told", "then", "ended"), [
+    ("Our youngest, Otis, is four", "Otis turned five yesterday!", True),
+    ("My sister, Ann, lives in Leeds", "Ann moved to York", True),
+    ("My sister, Ann, lives in Leeds", "Anna moved to York", False),
+    ("우리 팀장님 성함은 박정우야", "아 정우 말고 정후", True),
+    ("우리 팀장님 성함은 박정우야", "아 선우 말고 정후", False)])
+def test_a_name_set_off_by_commas_or_without_its_surname_is_understood(memory: Memory, told: str, then: str, ended: bool) -> None:
+    kept = memory.companion.observe(told).memory
+    memory.companion.observe(then)
+    assert kept is not None
+    assert all(fact.valid_to is not None for fact in memory.ctx.storage.facts.of([kept.seq])[kept.seq]) is ended
