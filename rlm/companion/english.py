@@ -159,6 +159,9 @@ _QUOTED = LazyPattern(r"[\"“”«»]")
 _AND_THEN = LazyPattern(r"(?:,| and| but| and then|, and|, but) (?=(?:(?:now|also|then) )?(?:bought|got|started|joined|moved|became|"
     r"switched|took|work|works|live|lives|am|is|have|has|quit|left|sold|start|starts|begin|begins|join|joins) |"
     r"now (?:drive|play|drink|eat|own|use|teach|study|go|rent|speak)e?s? )")
+_STILL = LazyPattern(  # *I have lived in Oslo since May* says that I live there; *I have lived in Oslo* does not
+    r"\b(?P<h>have|has) (?P<v>live|work|rent|own)(?:d|ed)(?P<w> [^,;]*?) (?:since\b[^,;]*|for (?:\w+ ){0,2}(?:years?|months?|"
+    r"decades?|ages)\b|all (?:my|his|her|our|their) (?:life|lives)\b)")
 _APPOSED = LazyPattern(  # *my sister, Ann, lives in Leeds*; not *my sister, Ann, and I*
     rf"\b(?P<k>(?i:my|our) (?:[a-z]+ )??(?:{'|'.join(english_names(*FAMILY, 'acquaintance', 'boss', 'flatmate'))}|friend|neighbou?r|"
     r"colleague|(?:young|old|eld)est)), (?P<n>[A-Z][\w'-]+), (?!and\b|or\b|[A-Z])")
@@ -198,6 +201,7 @@ def clauses(sentence: str,  # one sentence
         if ending in plain:
             plain = short.sub(long, plain)
     g = grammar()
+    plain = _STILL.sub(lambda m: f"{m['v']}{'s' * (m['h'] == 'has')}{m['w']}", plain, count=1) if " ha" in plain else plain
     plain = _APPOSED.sub(r"\g<k> \g<n> ", plain, count=1) if ", " in plain else plain
     plain = _NOT_BUT.sub(r"\g<s> \g<y>, not \g<x>", plain.rstrip(" .!")) if " not " in plain else plain.rstrip(" .!")
     parts = [part.strip(" .,!") for part in _cut(plain)]

@@ -648,7 +648,9 @@ def statements_about(sentence: str,           # one Korean sentence of several
             value = _value_of(m)
             if implied and (whose := p["near_first"].match(value)) and w.relation in _OF_NEAR:  # `누나 부산으로 이사했어`
                 t, value = Topic(f"{speaker}'s {near_names()[whose['s']]}", "", ""), value[whose.end():]
-            if value and not _EXCEPT.search(value) and not p["no_thing"].fullmatch(value) and not (implied and _begins_with_another(value, w.relation)):
+            if w.relation == "like" and p["no_thing"].fullmatch(value):
+                break
+            if value and not _EXCEPT.search(value) and not (implied and _begins_with_another(value, w.relation)):
                 denied = (w.sense == "denies" or (w.sense == "says" and bool(_DENIED.search(words)))) and not ended
                 if w.relation == "occupation" and (at := _AT_WORK.fullmatch(value)):  # 네이버에서 개발자로
                     out.append(Statement(t.subject, "employer", at["v"], True, denied, ended, instead))

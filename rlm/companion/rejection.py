@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from .memory_facts import facts_of, is_kept_as_given, speaker_of
-from .statement import language_data, normal_value
+from .statement import language_data, normal_value, relation_of
 from .value_equality import kin_names, place_names, plain_age, plain_moment, plain_sum, verb_of
 from ..core.errors import InvalidInput
 from ..core.text import split_sentences
@@ -177,11 +177,16 @@ def _noted(text: str) -> str:
     if m := _korean_note().fullmatch(text.strip()):
         return f"{m['s']}은 {m['v']}이야"
     m = _NOTE.fullmatch(text.strip(" .!"))
-    return f"{m['s']} is {m['v']}" if m and text.isascii() else ""
+    if not m or not text.isascii():
+        return ""
+    mine = relation_of(m["s"])[0] != m["s"]  # *Employer: Globex*
+    return f"{'My ' if mine else ''}{m['s']} is {m['v']}"
 
 
 def _stated_facts(record: MemoryRecord) -> list[tuple[str, ...]]:
     "Subject, relation and value of each stated fact in normal form; of a denied one *not*, the subject and what is denied."
+    if record.role == "assistant":  # *So you live in Oslo*, as a model's notes say it
+        record = record.changed(role="user", speaker=None, provenance={"actor": "model"})
     stated = facts_of(record).facts
     if not stated and len(record.text) <= 100 and (sentence := _noted(record.text)):
         stated = facts_of(record.changed(text=sentence)).facts

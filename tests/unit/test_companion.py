@@ -634,7 +634,8 @@ def test_one_of_two_threads_answers_what_an_assistant_asked(memory: Memory) -> N
     assert answers == ["When is it now?", ""]
 
 
-@pytest.mark.parametrize("turn", ["오 좋아", "완전 좋아", "와 진짜 좋다", "그것도 좋아요", "이건 싫어", "역시 좋네", "난 다 좋아", "야 너무 좋다"])
+@pytest.mark.parametrize("turn", ["오 좋아", "완전 좋아", "와 진짜 좋다", "그것도 좋아요", "이건 싫어", "역시 좋네",
+                                  "난 다 좋아", "야 너무 좋다"])
 def test_a_reaction_names_nothing_that_is_liked(memory: Memory, turn: str) -> None:
     assert not text_facts(turn).statements and memory.companion.observe(turn).memory is None
     assert memory.companion.observe("나 오이 좋아").memory is not None  # a thing is named
@@ -651,3 +652,23 @@ def test_a_name_set_off_by_commas_or_without_its_surname_is_understood(memory: M
     memory.companion.observe(then)
     assert kept is not None
     assert all(fact.valid_to is not None for fact in memory.ctx.storage.facts.of([kept.seq])[kept.seq]) is ended
+
+
+@pytest.mark.parametrize(("text", "value"), [
+    ("I've lived in Oslo since May", "Oslo"), ("Ann has lived in Oslo for three years", "Oslo"),
+    ("I've worked at Globex since 2019", "Globex"),
+    ("I have lived in Oslo", None), ("I've lived in Oslo, Paris and Rome", None)])
+def test_what_has_been_so_since_then_is_so_now(text: str, value: str | None) -> None:
+    assert [f.value for f in text_facts(text).statements if f.single] == ([value] if value else [])
+
+
+def test_an_assistants_turn_and_a_note_do_not_bring_back_what_was_rejected(memory: Memory) -> None:
+    memory.companion.reject(memory.write("I live in Oslo.").id)
+    said = ({"role": "assistant", "text": "Great, so you live in Oslo."}, {"role": "assistant", "text": "You live in Bergen, then?"},
+            {"role": "user", "text": "I like figs."})
+    memory.add_conversation(said, session="s")
+    assert [r.text for r in memory.list()] == ["I like figs.", "You live in Bergen, then?"]
+    for wrong in ("Home: Oslo", "I've lived in Oslo since May."):
+        with pytest.raises(RejectedValue):
+            memory.write(wrong)
+    memory.write("Home: Bergen")
