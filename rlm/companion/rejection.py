@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from .memory_facts import facts_of, is_kept_as_given, speaker_of
+from .fact_extraction import MOST_CHARACTERS
+from .memory_facts import facts_of, facts_of_answer, is_kept_as_given, speaker_of
 from .statement import language_data, normal_value, relation_of
 from .value_equality import kin_names, place_names, plain_age, plain_moment, plain_sum, verb_of
 from ..core.errors import InvalidInput
@@ -183,11 +184,25 @@ def _noted(text: str) -> str:
     return f"{'My ' if mine else ''}{m['s']} is {m['v']}"
 
 
-def _stated_facts(record: MemoryRecord) -> list[tuple[str, ...]]:
+_PIECES = 5  # pieces of a long text that are read for rejected facts, of at most `MOST_CHARACTERS` each
+
+
+def _pieces(record: MemoryRecord) -> list[MemoryRecord]:
+    "A memory as texts that are short enough to be read for facts: its words, a long text in pieces, and its title and summary."
+    pieces = [""]
+    for sentence in split_sentences(record.text) if len(record.text) > MOST_CHARACTERS else ():
+        if len(pieces[-1]) + len(sentence) >= MOST_CHARACTERS:
+            pieces.append("")
+        pieces[-1] += f"{sentence} "
+    beside = [words for words in (*pieces[:_PIECES], record.title, record.summary) if words and words != record.text]
+    return [record, *(record.changed(text=words.strip()) for words in beside)]
+
+
+def _stated_facts(record: MemoryRecord, before: MemoryRecord | None = None) -> list[tuple[str, ...]]:
     "Subject, relation and value of each stated fact in normal form; of a denied one *not*, the subject and what is denied."
     if record.role == "assistant":  # *So you live in Oslo*, as a model's notes say it
         record = record.changed(role="user", speaker=None, provenance={"actor": "model"})
-    stated = facts_of(record).facts
+    stated = facts_of(record).facts or facts_of_answer(record, before).facts
     if not stated and len(record.text) <= 100 and (sentence := _noted(record.text)):
         stated = facts_of(record.changed(text=sentence)).facts
     told = [("not", f.subject_key, _spelt_out(f"{f.relation_key} {f.value_key}")) if f.negated or f.ended else
@@ -234,13 +249,17 @@ def rejectable(record: MemoryRecord,  # a memory, stored or not
 
 
 def refused_values(record: MemoryRecord,  # a memory, stored or not
+                   before: MemoryRecord | None = None,  # turn before it, which may ask; None: that is not known
                    ) -> list[tuple[str, ...]]:
-    "Return the values of which one rejected is enough to refuse a memory: its text, its facts and what they say in less detail."
-    facts = _stated_facts(record)
+    """Return the values of which one rejected is enough to refuse a memory: its text, title and summary, their facts and what they say in
+    less detail. Of a long text 5,000 characters are read for facts."""
+    pieces = _pieces(record)
+    facts = [fact for n, piece in enumerate(pieces) for fact in _stated_facts(piece, None if n else before)]
     less = [part for fact in facts if fact[0] != "not" for part in (*_less_detailed(fact), *_without_rest(fact))]
     same = [value for fact in (*facts, *less) for value in _same_in_other_words(fact)]
     spoken = [value for s in same for value in _in_other_script(s, rejected=False)]
-    return list(dict.fromkeys([*_texts(record), *facts, *(("exactly", *fact) for fact in facts), *same, *less, *spoken]))
+    texts = [text for piece in pieces for text in _texts(piece)]
+    return list(dict.fromkeys([*texts, *facts, *(("exactly", *fact) for fact in facts), *same, *less, *spoken]))
 
 # %% ../../nbs/86_conversation/00_rejection.ipynb #04a37c67
 def rejection_of(record: MemoryRecord,        # a memory that is about to be stored
@@ -257,7 +276,8 @@ def refuse_rejected(records: Sequence[MemoryRecord],  # memories that are about 
     "Raise `RejectedValue` if one of the memories states what was rejected in its namespace. Costs one query where nothing was rejected."
     for namespace in dict.fromkeys(r.namespace for r in records):
         own = [(n, r) for n, r in enumerate(records, start=1) if r.namespace == namespace]
-        for at, found in rejections.find_each(namespace, map(refused_values, [r for _, r in own])).items():
+        turns = [r for _, r in own]
+        for at, found in rejections.find_each(namespace, map(refused_values, turns, [None, *turns])).items():
             which = f"Text {own[at][0]} of {len(records)}" if len(records) > 1 else "This"
             raise RejectedValue(f"{which} was {found}.",
                                 f"Leave it out; a person can allow it again: `rlm review lift {found.id}`.")

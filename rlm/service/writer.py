@@ -230,7 +230,7 @@ def refusals(records: Sequence[MemoryRecord],  # turns of one conversation
              rejections: RejectionTable,        # rejections of the store
              ) -> dict[str, str]:
     "Return why turns must be left out, by their ids: they state what a person has rejected."
-    found = rejections.find_each(records[0].namespace, map(refused_values, records))
+    found = rejections.find_each(records[0].namespace, map(refused_values, records, [None, *records]))
     return {records[n].id: f"This was {rejection}." for n, rejection in found.items()}
 
 
@@ -472,7 +472,7 @@ class MemoryWriter:
         detail = {"version": new.version, "changed": sorted(changed.keys() - {"archived_at"})}
         if "status" in changed:
             detail["status"] = [old.status, new.status]
-        refuse_rejected([new] if "text" in changed else [], self.storage.rejections)
+        refuse_rejected([new] if changed.keys() & {"text", "title", "summary"} else [], self.storage.rejections)
         stored = tx.replace(old, new, Event(now, "update", old.id, self.namespace, detail))
         found = self._read_facts([old, new])
         if _put_anew(tx, self.facts, self.pairs, (old, new), found, changed):

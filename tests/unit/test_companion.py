@@ -16,7 +16,7 @@ from rlm import Memory
 from rlm.bench.companion import decide_all, labelled, macro_f1
 from rlm.companion.composer import estimate_tokens, resolutions
 from rlm.companion.fact_extraction import text_facts
-from rlm.companion.policy import MemoryPolicy, Situation
+from rlm.companion.policy import MemoryPolicy, Situation, explicit_reward
 from rlm.companion.rejection import RejectedValue
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound
@@ -672,3 +672,28 @@ def test_an_assistants_turn_and_a_note_do_not_bring_back_what_was_rejected(memor
         with pytest.raises(RejectedValue):
             memory.write(wrong)
     memory.write("Home: Bergen")
+
+
+def test_a_rejected_value_does_not_come_back_beside_a_text_within_a_long_one_or_as_an_answer(memory: Memory) -> None:
+    memory.companion.reject(memory.write("I live in Oslo.").id)
+    note, long = memory.write("A note about the flat."), "It rained all day and I read a book. " * 60
+    wrong: list[Callable[[], object]] = [
+        lambda: memory.write("Yes.", title="I live in Oslo."), lambda: memory.write("The flat.", summary="I live in Oslo."),
+        lambda: memory.update(note.id, summary="I live in Oslo."), lambda: memory.write(f"{long} I live in Oslo. Good night.")]
+    for call in wrong:
+        with pytest.raises(RejectedValue):
+            call()
+    memory.update(note.id, summary="I live in Bergen.")
+    memory.write(f"{long} My sister lives in Oslo.")
+    told = memory.add_conversation([{"role": "assistant", "text": "Where do you live?"}, {"role": "user", "text": "Oslo."}], session="s")
+    assert [r.text for r in told] == ["Where do you live?"]
+    told = memory.add_conversation([{"role": "assistant", "text": "Where do you live?"}, {"role": "user", "text": "Bergen."}], session="t")
+    assert [r.text for r in told] == ["Where do you live?", "Bergen."]
+
+
+@pytest.mark.parametrize(("said", "value"), [
+    ("no worries, perfect", None), ("No problem, that's great", None), ("nothing wrong with that", None), ("good morning", None),
+    ("no", -1.0), ("No, that's wrong", -1.0), ("틀린 말은 아니네", None), ("오답이야", -1.0), ("맞지 않아", -1.0), ("맞는 말이야", 1.0)])
+def test_idioms_are_neither_praise_nor_blame(said: str, value: float | None) -> None:
+    found = explicit_reward(said)
+    assert (found and found.value) == value
