@@ -502,6 +502,12 @@ def _value_of(m: re.Match[str]) -> str:
     return value
 
 
+_BECAME = LazyPattern("[이가] ?(?:됐|되었)")
+_POSITION = LazyPattern(  # what one becomes at work or at school, which ends what one was there
+    rf"(?:{_TITLE}|[^ ]장|대표|학생|[초중고][1-6]|[1-6]학년|선수|감독|선생님?|사원|인턴|직원|매니저|"
+    "정규직|계약직|알바생?|백수|전업주부|주부)$")
+
+
 _PAST_STATE = LazyPattern("살았|살던|거주했|지냈|자취했|다녔|근무했|일했")  # a state told in the past: 부산에 살았어
 
 
@@ -648,6 +654,9 @@ def statements_about(sentence: str,           # one Korean sentence of several
             value = _value_of(m)
             if implied and (whose := p["near_first"].match(value)) and w.relation in _OF_NEAR:  # `누나 부산으로 이사했어`
                 t, value = Topic(f"{speaker}'s {near_names()[whose['s']]}", "", ""), value[whose.end():]
+            if w.relation == "occupation" and _BECAME.match(m.string, m.end("v")) and not (
+                    p["profession"].fullmatch(value) or _POSITION.search(value)):
+                continue  # `나 서른 살이 됐어`, `나 아빠가 됐어`
             if w.relation == "like" and p["no_thing"].fullmatch(value):
                 break
             if value and not _EXCEPT.search(value) and not (implied and _begins_with_another(value, w.relation)):

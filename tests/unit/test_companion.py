@@ -697,3 +697,14 @@ def test_a_rejected_value_does_not_come_back_beside_a_text_within_a_long_one_or_
 def test_idioms_are_neither_praise_nor_blame(said: str, value: float | None) -> None:
     found = explicit_reward(said)
     assert (found and found.value) == value
+
+
+@pytest.mark.parametrize(("old", "new", "ended"), [
+    ("I'm a nurse.", "I became a dad.", False), ("I'm a nurse.", "I became ill last week.", False),
+    ("I'm a nurse.", "I've become a big fan of jazz.", False), ("I'm a nurse.", "I became a teacher.", True),
+    ("나는 간호사야", "나 아빠가 됐어", False), ("나는 간호사야", "나 서른 살이 됐어", False), ("나는 간호사야", "나는 교사가 됐어", True),
+    ("나는 스물아홉 살이야", "나 서른 살이 됐어", True)])
+def test_only_a_new_occupation_ends_an_occupation(memory: Memory, old: str, new: str, ended: bool) -> None:
+    kept = memory.companion.observe(old).memory
+    assert kept is not None and memory.companion.observe(new).memory is not None
+    assert (memory.get(kept.id).valid_to is not None) is ended
