@@ -537,10 +537,20 @@ def _by_grammar(subject: str, p: Predicate) -> Statement | None:
             return stated(m["s"], m["r"], rest, False)
         relation, known = relation_of(m["r"], False, rest)
         one = known or (_is_named(m["r"], rest) and not (of is None and g.several.fullmatch(relation)))
-        one = one and not (cop[0].startswith("was") and _MEASURED_THEN.search(rest))
+        one = one and not (cop[0].startswith("was") and _MEASURED_THEN.search(rest)) and not _is_state(relation, rest)
         return stated(m["s"], relation, rest, not many and one)
     definite = _THE.match(subject) is not None or _PRICE.match(subject) is not None
     return stated(subject, "is", rest, definite and not many and _is_named(subject, rest))
+
+
+_STATES = LazyPattern(r"favou?rite|status|shift|size|type|colou?r|order", re.I)  # what a word for a state may be the value of
+_MORE_OF_STATE = LazyPattern(r" (?:about|after|again|and|at|because|but|by|for|from|in|next|now|on|since|this|to|today|until|when|with)\b")
+
+
+def _is_state(relation: str, value: str) -> bool:
+    "Whether *is* tells how something is, and not what: *My rent is due on Friday*, *My name is hard to spell*, not *My name is Alfred*."
+    m = grammar().condition.match(value) if not _STATES.search(relation) else None
+    return m is not None and ((relation != "name" and m.end() == len(value)) or _MORE_OF_STATE.match(value, m.end()) is not None)
 
 
 _MEASURED_THEN = LazyPattern(  # *150 over 95 on 3 November*

@@ -708,3 +708,14 @@ def test_only_a_new_occupation_ends_an_occupation(memory: Memory, old: str, new:
     kept = memory.companion.observe(old).memory
     assert kept is not None and memory.companion.observe(new).memory is not None
     assert (memory.get(kept.id).valid_to is not None) is ended
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("My rent is 900.", "My rent is due on Friday."), ("My name is Mina.", "My name is hard to spell."),
+    ("My car is a Civic.", "My car is dirty."), ("My password hint is the lake.", "My password hint is expired."),
+    ("My sister is called Ann.", "My sister is called in for jury duty.")])
+def test_how_something_is_does_not_end_what_it_is(memory: Memory, old: str, new: str) -> None:
+    kept = memory.write(old)
+    memory.write(new)
+    assert memory.get(kept.id).valid_to is None
+    assert [f.value for f in text_facts("My name is Alfred").statements if f.single] == ["Alfred"]
