@@ -508,6 +508,13 @@ _POSITION = LazyPattern(  # what one becomes at work or at school, which ends wh
     "정규직|계약직|알바생?|백수|전업주부|주부)$")
 
 
+def _names_none(relation: str, m: re.Match[str], value: str) -> bool:
+    "Whether a value is none of its relation: `나 서른 살이 됐어`, `나 아빠가 됐어` tell no occupation, `오 좋아` nothing that is liked."
+    if relation == "occupation" and _BECAME.match(m.string, m.end("v")):
+        return not (particles()["profession"].fullmatch(value) or _POSITION.search(value))
+    return relation == "like" and particles()["no_thing"].fullmatch(value) is not None
+
+
 _PAST_STATE = LazyPattern("살았|살던|거주했|지냈|자취했|다녔|근무했|일했")  # a state told in the past: 부산에 살았어
 
 
@@ -654,12 +661,8 @@ def statements_about(sentence: str,           # one Korean sentence of several
             value = _value_of(m)
             if implied and (whose := p["near_first"].match(value)) and w.relation in _OF_NEAR:  # `누나 부산으로 이사했어`
                 t, value = Topic(f"{speaker}'s {near_names()[whose['s']]}", "", ""), value[whose.end():]
-            if w.relation == "occupation" and _BECAME.match(m.string, m.end("v")) and not (
-                    p["profession"].fullmatch(value) or _POSITION.search(value)):
-                continue  # `나 서른 살이 됐어`, `나 아빠가 됐어`
-            if w.relation == "like" and p["no_thing"].fullmatch(value):
-                break
-            if value and not _EXCEPT.search(value) and not (implied and _begins_with_another(value, w.relation)):
+            if value and not (_EXCEPT.search(value) or _names_none(w.relation, m, value) or (
+                    implied and _begins_with_another(value, w.relation))):
                 denied = (w.sense == "denies" or (w.sense == "says" and bool(_DENIED.search(words)))) and not ended
                 if w.relation == "occupation" and (at := _AT_WORK.fullmatch(value)):  # 네이버에서 개발자로
                     out.append(Statement(t.subject, "employer", at["v"], True, denied, ended, instead))
