@@ -9,6 +9,7 @@ from naturally import marked, ontology_path, questions
 
 from rlm.agent.learning.pipeline import Task, rlm_run_with_memory
 from rlm.agent.memory.packs import ensure_packs
+from rlm.agent.memory.questions import correct_spelling
 from rlm.agent.memory.stores import SQLiteStrategyStore
 from rlm.agent.models import open_model
 from rlm.agent.ontology import setup_ontology_context
@@ -186,6 +187,50 @@ def test_a_question_in_two_steps_or_of_two_terms_is_not_answered_by_half(ontolog
             assert result.abstained, (question, result.answer)
         else:
             assert found == wanted or (isinstance(wanted, str) and wanted in str(found)), (question, found)
+
+
+@pytest.mark.parametrize(("ontology", "said"), [
+    ("bicycle", {"Does every bicycle have exactly two parts?": None, "How many parts does a bicycle have?": None,
+                 "Does every bicycle have exactly three wheels?": False, "Does every tricycle have at most four wheels?": True,
+                 "Does every cargo bike have exactly two wheels?": True, "How many wheels does a cargo bike have?": 2,
+                 "Does every tricycle have at least one wheel?": True, "Does every tricycle have at most two wheels?": False}),
+    ("harbour", {"How many engines does a tug have?": 2, "Does every tug have at most four engines?": True})])
+def test_what_is_said_of_one_sort_of_parts_is_not_said_of_all_and_holds_for_classes_below(
+        ontology: str, said: dict[str, object]) -> None:
+    for result, (question, wanted) in zip(answered(ontology, list(said)), said.items(), strict=True):
+        assert result.abstained if wanted is None else result["value"] is wanted or result["value"] == wanted, (question, result.answer)
+
+
+def test_a_number_of_one_sort_is_none_of_all_that_a_property_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "b.ttl").write_text("""@prefix : <https://e.org/b#> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . <https://e.org/b> a owl:Ontology .
+:Piece a owl:Class . :Leg a owl:Class ; rdfs:subClassOf :Piece . :hasPiece a owl:ObjectProperty ; rdfs:range :Piece .
+:Stool a owl:Class ; rdfs:subClassOf [ a owl:Restriction ; owl:onProperty :hasPiece ; owl:onClass :Leg ; owl:qualifiedCardinality 3 ] .
+:Chest a owl:Class ; rdfs:subClassOf [ a owl:Restriction ; owl:onProperty :hasPiece ; owl:cardinality 5 ] .""", "utf-8")
+    said = {"Does every stool have exactly three pieces?": None, "How many pieces does a stool have?": None,
+            "Does every stool have at least three pieces?": None, "How many legs does a stool have?": 3,
+            "Does every chest have exactly five pieces?": True, "How many pieces does a chest have?": 5}
+    for result, (question, wanted) in zip(answered(str(tmp_path / "b.ttl"), list(said)), said.items(), strict=True):
+        assert result.abstained if wanted is None else result["value"] == wanted, (question, result.answer)
+
+
+@pytest.mark.parametrize(("ontology", "said"), [
+    ("bicycle", {"Which classes contain 'brake' in their label?": ["k:Brake", "k:DiscBrake", "k:DrumBrake", "k:RimBrake"],
+                 "How many classes have a label containing fork?": 2, "라벨에 브레이크가 들어가는 클래스는 몇 개야?": 4,
+                 "Which classes contain a brake in their definition?": None, "Which properties contain zebra in their label?": None}),
+    ("time", {"What are the values of DayOfWeek?": [f"time:{d}day" for d in ("Fri", "Mon", "Satur", "Sun", "Thurs", "Tues", "Wednes")],
+              "What is the range of dayOfWeek?": ["time:DayOfWeek"], "What is the range of DayOfWeek?": None})])
+def test_a_word_in_labels_is_no_part_of_things_and_a_class_is_no_property_of_other_letters(
+        ontology: str, said: dict[str, object]) -> None:
+    for result, (question, wanted) in zip(answered(ontology, list(said)), said.items(), strict=True):
+        assert result.abstained if wanted is None else result["value"] == wanted, (question, result.answer)
+
+
+def test_a_word_of_its_own_is_no_misspelt_word_of_asking() -> None:
+    asked = ["What is the label of the robot class?", "Which meals has Sensor?", "What is the court of Sensor?"]
+    for question, result in zip(asked, answered("sosa", asked), strict=True):
+        assert result.abstained, (question, result.answer)
+    assert [correct_spelling(w) for w in ("three", "grass", "whcih", "propertes")] == ["three", "grass", "which", "properties"]
 
 
 def test_a_korean_question_gets_the_korean_definition_where_there_is_one(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from textwrap import indent
 
-from .programs import NAMES, PROGRAMS, SIGNS, Marks, filled, iri_of, pages
+from .programs import (BOUNDS, NAMES, PROGRAMS, SIGNS, Marks, filled, iri_of, pages, property_of,
+                                           relation_name)
 from .slot_filling import EMPTY, QuestionEntities, letters
 from ..memory.linking import Link, bare
 from ..memory.questions import FILLERS, SPELT, classify_answer_type, match_intents, normalize_question, without_gloss, words_called
@@ -305,15 +306,15 @@ def _does(m: re.Match[str], marks: Marks, question: str) -> str:
     return _HOLDS.format(a=a, b=b, verb=verb, belongs=belongs) + (filled(_TEMPLATES["required"])(m, marks, question) if needed else "")
 
 # %% ../../../nbs/80_learning/18_composition.ipynb #51064ee4
-_AMOUNT = """for fact in describe_entity({whole!r}, fact="restriction")["items"]:
-    words = fact["value"].split()
-    at = [i for i, w in enumerate(words) if w in ("exactly", "min", "max")]
-    if at and len(words) > at[0] + 1 and words[at[0] + 1].isdigit():
-        fillers = words[at[0] + 2:at[0] + 3] or [f["value"] for f in describe_entity(words[0], fact="range")["items"]]
-        if {part!r} in (words[0], words[0].rpartition(":")[2].lower().removeprefix("has")) or {part!r} in fillers:
-            said = {{"exactly": "", "min": "at least ", "max": "at most "}}[words[at[0]]]
-            if {bound!r} in said or not said:
-                FINAL(said + words[at[0] + 1] if said else int(words[at[0] + 1]))
+_AMOUNT = BOUNDS + """low, high = bounds({whole!r}, {part!r})
+if low == high:
+    FINAL(low)
+elif low >= 0 and {bound!r} != "most" and ({bound!r} or high == 10 ** 9):
+    FINAL("at least " + str(low))
+elif high < 10 ** 9 and {bound!r} != "least" and ({bound!r} or low < 1):
+    FINAL("at most " + str(high))
+elif 0 < low < high < 10 ** 9:
+    FINAL(str(low) + " to " + str(high))
 """
 _INDEFINITE = frozenset(words_called("indefinite"))
 
@@ -439,9 +440,8 @@ elif those["items"] and ({many} or not below["items"]) and not those["truncated"
 
 def _values(m: re.Match[str], marks: Marks, question: str) -> str:
     "Code for the values that a property may take, the members of an enumeration, else its range; or for the number of such members."
-    terms = marks[m["term"]].terms
-    count = m.groupdict().get("count") is not None
-    return _VALUES.format(term=next((t for t in terms if t.kind.endswith("property")), terms[0]).iri, count=count)
+    link, count = marks[m["term"]], m.groupdict().get("count") is not None
+    return _VALUES.format(term=property_of(link) or link.terms[0].iri, count=count)
 
 
 def _listed(m: re.Match[str], marks: Marks, question: str) -> str:
@@ -519,18 +519,9 @@ def _related(way: str) -> Callable[[re.Match[str], Marks, str], str]:
         if not _may_relate(relation) or len(set(re.findall(r"\{[citp]\d+\}", m.string))) != len(marks):
             return ""
         among = f", kind={iri_of(marks, kind)!r}" if kind else ""
-        call = f"related_terms({term!r}, {_relation_name(relation, marks)!r}, direction={way!r}{among}"
+        call = f"related_terms({term!r}, {relation_name(m, marks)!r}, direction={way!r}{among}"
         return pages(call) + "FINAL([i[\"iri\"] if \"iri\" in i else i[\"value\"] for i in items])\n"
     return program
-
-
-def _relation_name(relation: str, marks: Marks) -> str:
-    "A property by its short name; else the words that should name one."
-    link = marks.get(relation)
-    if link is None:
-        return relation
-    found = next((t for t in link.terms if t.kind.endswith("property")), None)
-    return found.iri if found else link.mention.text.lower()
 
 # %% ../../../nbs/80_learning/18_composition.ipynb #c39b2bc2
 _PROGRAMS: Mapping[str, Callable[[re.Match[str], Marks, str], str]] = {
@@ -574,7 +565,7 @@ def compose(names: QuestionEntities,  # terms that the question names
     text = _without_asides(text, own)
     code = _program(text, marks, names.question, False)
     if code or names.unknown:
-        spoken = "hasDbXref" in code or ("value_rows(" in code and len(measures) == len(names.unknown))
+        spoken = "hasDbXref" in code or "CONTAINS(" in code or ("value_rows(" in code and len(measures) == len(names.unknown))
         return code if spoken or not names.unknown else ""
     found, form = _read_term_set(text, marks), classify_answer_type(re.sub(r"\{[citp]\d+\}", "{}", text))
     if found is None or form == "truth":

@@ -4,6 +4,7 @@ A program is source text for the sandbox, chosen in `composition` by the lines o
 
 import re
 from collections.abc import Callable, Mapping
+from textwrap import indent
 
 from ..memory.linking import Link, singular
 from ..memory.questions import guards_in, match_intents, senses, words_called
@@ -20,6 +21,25 @@ def iri_of(marks: Marks,  # names of a question by their marks
            ) -> str:
     "Return the term that a mark stands for."
     return marks[mark].terms[0].iri
+
+
+def property_of(link: Link) -> str:
+    "Return the property that a name stands for; empty where it is none."
+    return next((t.iri for t in link.terms if t.kind.endswith("property")), "")
+
+
+def relation_name(m: re.Match[str],  # match of a line with a group `rel`
+                  marks: Marks,      # names by their marks
+                  ) -> str:
+    "Return a property by its short name; else the words that should name one."
+    link = marks.get(m["rel"])
+    return m["rel"] if link is None else property_of(link) or link.mention.text.lower()
+
+
+def _individuals(m: re.Match[str], marks: Marks) -> str:
+    "Code for `items`: the individuals of the kind that a question names, or all."
+    kind = m.groupdict().get("kind")
+    return pages(f"find_terms(kind='individual'{f', instance_of={iri_of(marks, kind)!r}' if kind else ''}", NAMES)
 
 
 def pages(call: str,                    # call of a tool, written up to its last argument
@@ -50,9 +70,10 @@ elif view["is_a"] == "b is a a":
 else:
     FINAL(single or [" ".join(w) for w in ways[:5]])
 """
-_CRITERIA = """told = [f["value"] for f in describe_entity({term!r}, fact="definition")["items"]][:1]
+_PURPOSE = """told = [f["value"] for f in describe_entity({term!r}, fact="definition")["items"]][:1]
 told = [v.rpartition("@")[0] if v[-3:-2] == "@" else v for v in told]
-told += [f["value"] for f in describe_entity({term!r}, fact="equivalent class")["items"] if " " in f["value"]]
+"""
+_CRITERIA = _PURPOSE + """told += [f["value"] for f in describe_entity({term!r}, fact="equivalent class")["items"] if " " in f["value"]]
 FINAL("; ".join(told))
 """
 _HEADER = """told = [f["value"] for f in about_ontology({fact!r})["items"]]
@@ -83,16 +104,11 @@ _RELATION = """def relation_of(term, names):
             continue
     return ""
 """
-_ROWS = _RELATION + """def value_rows(items, *names):
-    prop = relation_of(items[0], names)
+_ROWS = _RELATION + """def value_rows(known, *names):
+    prop = relation_of(known[0], names)
     name = "<" + prop + ">" if prop.startswith("http") else prop
-    handle = sparql("SELECT DISTINCT ?x ?v {{ ?x ?p ?v . ?p <http://www.w3.org/2000/01/rdf-schema#subPropertyOf>* " + name + " }}")
-    rows, more = [], True
-    while more:
-        view = handle.page(offset=len(rows))
-        rows += view["items"]
-        more = view["truncated"] and len(view["items"]) > 0
-    return prop, [(r["x"], r["v"]) for r in rows if r["x"] in items]
+    handle = sparql("SELECT DISTINCT ?x ?v { ?x ?p ?v . ?p <http://www.w3.org/2000/01/rdf-schema#subPropertyOf>* " + name + " }")
+""" + indent(pages("handle.page(limit=200"), "    ") + """    return prop, [(r["x"], r["v"]) for r in items if r["x"] in known]
 def comparable(rows, dated):
     if dated:
         return [(x, str(v)) for x, v in rows if str(v)[:4].isdigit() and len(str(v)) in (4, 7, 10, 19, 20, 25)]
@@ -124,12 +140,6 @@ def _meant(group: str, words: str) -> str:
     return next((sense for sense, pattern in senses(group).items() if re.fullmatch(pattern.replace("(?<=보다 )", ""), words)), "")
 
 
-def _relation(m: re.Match[str], marks: Marks) -> str:
-    "A property by its short name; else the words that should name one."
-    link = marks.get(m["rel"])
-    return m["rel"] if link is None else next((t.iri for t in link.terms if t.kind.endswith("property")), link.mention.text.lower())
-
-
 def _date(words: str) -> str:
     "A day, month or year as ISO 8601 writes it."
     if named := re.fullmatch(rf"(\d\d? )?({MONTH})( \d\d?,?)? (\d{{4}})", words):
@@ -141,12 +151,9 @@ def _date(words: str) -> str:
 
 def _rows(m: re.Match[str], marks: Marks, dated: bool) -> str:
     "Code for `kept`: the individuals of a kind, or all that the relation is said of, with their numbers or dates."
-    kind = m.groupdict().get("kind")
-    among = f", instance_of={iri_of(marks, kind)!r}" if kind else ""
-    start = pages(f"find_terms(kind='individual'{among}", NAMES)
-    rel = _relation(m, marks)
+    rel = relation_name(m, marks)
     names = f"{rel + ' date'!r}, {rel!r}" if dated and rel not in marks else f"{rel!r}"
-    return _ROWS.format() + start + f"prop, rows = value_rows(items, {names})\nkept = comparable(rows, {dated})\n"
+    return _ROWS + _individuals(m, marks) + f"prop, rows = value_rows(items, {names})\nkept = comparable(rows, {dated})\n"
 
 
 def _compared(m: re.Match[str], marks: Marks, question: str) -> str:
@@ -177,7 +184,7 @@ def _of_two(m: re.Match[str], marks: Marks, question: str) -> str:
     "Code for which of two individuals has the higher number or the later date, or whether the first has."
     a, b, dated = iri_of(marks, m["a"]), iri_of(marks, m["b"]), _meant("later", m["more"])
     sign = ">" if (dated or _meant("more", m["more"])) == "max" else "<"
-    code = _ROWS.format() + (f"prop, rows = value_rows([{a!r}, {b!r}], {_relation(m, marks)!r})\n"
+    code = _ROWS + (f"prop, rows = value_rows([{a!r}, {b!r}], {relation_name(m, marks)!r})\n"
                              f"kept = comparable(rows, {dated != ''})\none = [v for x, v in kept if x == {a!r}]\n"
                              f"other = [v for x, v in kept if x == {b!r}]\nif len(one) == 1 and len(other) == 1 and one != other:\n")
     if "asks" in m.groupdict():
@@ -200,8 +207,7 @@ def _valued(m: re.Match[str], marks: Marks, question: str) -> str:
     if term is None:
         return ""
     name = f"<{term.iri}>" if term.iri.startswith("http") else term.iri
-    start = pages(f"find_terms(kind='individual', instance_of={iri_of(marks, m['kind'])!r}", NAMES)
-    return start + _LEADS_TO.format(name=name, pages=pages("handle.page(limit=200"))
+    return _individuals(m, marks) + _LEADS_TO.format(name=name, pages=pages("handle.page(limit=200"))
 
 
 _ADJECTIVE = """classes = [i for i in search_entity({name!r}, limit=4)["items"] if i["kind"] == "class"]
@@ -217,26 +223,37 @@ def _called(m: re.Match[str], marks: Marks, question: str) -> str:
     return _ADJECTIVE.format(name=f"{m['adjective']} {link.terms[0].text.lower()}", kind=link.terms[0].iri)
 
 
-_BOUND = """prop = {rel!r} if {rel!r} in ("", "have", "has") else related_terms({whole!r}, {rel!r})["relation"]
-for fact in describe_entity({whole!r}, fact="restriction")["items"]:
-    words = fact["value"].split()
-    at = [i for i, w in enumerate(words) if w in ("exactly", "min", "max")]
-    fits = at and (words[0] == prop or ":" not in prop) and words[at[0] + 1].isdigit()
-    if fits and {part!r} in [*words[at[0] + 2:], *[f["value"] for f in describe_entity(words[0], fact="range")["items"]], words[0]]:
-        kind, number = words[at[0]], int(words[at[0] + 1])
-        if kind in ({kind!r}, "exactly") and number == {number}:
-            FINAL(True)
-        elif kind == {kind!r} == "exactly":
-            FINAL(False)
+BOUNDS = """def bounds(whole, part, prop=""):
+    lows, highs = [-1], [10 ** 9]
+    for kind in [whole, *[i["iri"] for i in hierarchy(whole, direction="up")["items"]]]:
+        for fact in describe_entity(kind, fact="restriction")["items"]:
+            words = fact["value"].split()
+            at = [i + 1 for i, w in enumerate(words) if w in ("exactly", "min", "max") and words[i + 1:i + 2]]
+            if not at or not words[at[0]].isdigit() or prop not in ("", words[0]):
+                continue
+            sign, number, filler = words[at[0] - 1], int(words[at[0]]), words[at[0] + 1:at[0] + 2]
+            ranges = [f["value"] for f in describe_entity(words[0], fact="range")["items"]]
+            named = part in (words[0], words[0].rpartition(":")[2].lower().removeprefix("has"))
+            if part in (filler or ranges) or (named and (not filler or filler[0] in ranges or sign == "min")):
+                lows += [number] if sign != "max" else []
+                highs += [number] if sign != "min" else []
+    return max(lows), min(highs)
+"""  # lowest and highest number of parts that the restrictions of a class, and of those above it, leave
+_BOUND = BOUNDS + """prop = {rel!r} if {rel!r} in ("", "have", "has") else related_terms({whole!r}, {rel!r})["relation"]
+low, high = bounds({whole!r}, {part!r}, prop if ":" in prop else "")
+if {least} <= low and high <= {most}:
+    FINAL(True)
+elif {most} < low or high < {least}:
+    FINAL(False)
 """
 
 
 def _bound(m: re.Match[str], marks: Marks, question: str) -> str:
-    "Code for whether a restriction says that each thing of a class has so many of another."
-    kind = {"exactly": "exactly", "at least": "min", "at most": "max"}[m["bound"]]
+    "Code for whether restrictions say that each thing of a class has so many of another."
     number = int(m["number"]) if m["number"].isdigit() else number_told(m["number"].replace("a single", "one"))
-    rel, part = _relation(m, marks), m.groupdict().get("part")
-    return _BOUND.format(whole=iri_of(marks, m["whole"]), rel=rel, part=iri_of(marks, part) if part else rel, kind=kind, number=number)
+    rel, part = relation_name(m, marks), m.groupdict().get("part")
+    return _BOUND.format(whole=iri_of(marks, m["whole"]), rel=rel, part=iri_of(marks, part) if part else rel,
+                         least=-1 if m["bound"] == "at most" else number, most=10 ** 9 if m["bound"] == "at least" else number)
 
 
 _KOREAN_WAY = """prop = related_terms({term!r}, {rel!r})["relation"]
@@ -255,7 +272,7 @@ def _korean_way(subject: bool) -> Program:
             return ""
         kind = m.groupdict().get("kind")
         among = f", kind={iri_of(marks, kind)!r}" if kind else ""
-        return _KOREAN_WAY.format(term=iri_of(marks, m["term"]), rel=_relation(m, marks), subject=subject, among=among)
+        return _KOREAN_WAY.format(term=iri_of(marks, m["term"]), rel=relation_name(m, marks), subject=subject, among=among)
     return program
 
 
@@ -270,32 +287,16 @@ if not found["truncated"]:
 
 def _by_head(m: re.Match[str], marks: Marks, question: str) -> str:
     "Code for what a relation leads from, among the topmost class whose name ends with a word: *organisms*."
-    return _BY_HEAD.format(head=singular(m["head"]), term=iri_of(marks, m["term"]), rel=_relation(m, marks))
+    return _BY_HEAD.format(head=singular(m["head"]), term=iri_of(marks, m["term"]), rel=relation_name(m, marks))
 
 
-_TRUE = """rows = value_rows(items, {rel!r})[1]
-FINAL(sorted({{x for x, v in rows if v is {wanted}}}))
-"""
-
-
-def _true(m: re.Match[str], marks: Marks, question: str) -> str:
-    "Code for the individuals of a kind of which a yes-or-no property is stated with yes, or with no."
-    start = pages(f"find_terms(kind='individual', instance_of={iri_of(marks, m['kind'])!r}", NAMES)
-    return _ROWS.format() + start + _TRUE.format(rel=_relation(m, marks), wanted=not m["no"])
-
-
-_EQUAL = """rows = value_rows(items, {rel!r})[1]
-FINAL(sorted({{x for x, v in rows if str(v).lower() in ({value!r}, {value!r} + ".0")}}))
-"""
-
-
-def _equal(m: re.Match[str], marks: Marks, question: str) -> str:
-    "Code for the individuals that have a value: *which lift has the serial number AC-209?*"
-    kind = m.groupdict().get("kind")
-    among = f", instance_of={iri_of(marks, kind)!r}" if kind else ""
-    rel = m.groupdict().get("relation") or m["rel"]
-    start = pages(f"find_terms(kind='individual'{among}", NAMES)
-    return _ROWS.format() + start + _EQUAL.format(rel=iri_of(marks, rel), value=m["value"].strip("'\"“”‘’"))
+def _stated(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for the individuals that have a value, or a yes or no: *which lift has the serial number AC-209?*, *which lifts are not audited?*"
+    said = m.groupdict()
+    value = said.get("value", "").strip("'\"“”‘’")
+    test = f"str(v).lower() in ({value!r}, {value + '.0'!r})" if value else f"v is {not said['no']}"
+    return _ROWS + _individuals(m, marks) + (f"rows = value_rows(items, {relation_name(m, marks)!r})[1]\n"
+                                             f"FINAL(sorted({{x for x, v in rows if {test}}}))\n")
 
 
 _DEGREE = """def told(prop):
@@ -316,8 +317,7 @@ for best, words, dated in {ways!r}:
 def _degree(m: re.Match[str], marks: Marks, question: str) -> str:
     "Code for the individuals of a kind with the highest or lowest value of the only property that an adjective measures."
     ways = [(best, words, "date" in words) for best, *words in map(str.split, _meant("degree", m["degree"]).split("/"))]
-    start = pages(f"find_terms(kind='individual', instance_of={iri_of(marks, m['kind'])!r}", NAMES)
-    return _ROWS.format() + start + _DEGREE.format(ways=ways)
+    return _ROWS + _individuals(m, marks) + _DEGREE.format(ways=ways)
 
 
 _MOST_BELOW = """handle = sparql("SELECT ?c (COUNT(DISTINCT ?x) AS ?n) {{ ?x {way} ?c . {among}"
@@ -358,7 +358,7 @@ def _leads(m: re.Match[str], marks: Marks, question: str) -> str:
     "Code for whether a relation leads from one term to another, in steps where it is transitive; it never says no."
     if m["rel"] not in marks and match_intents(m["rel"]):
         return ""
-    names = [_relation(m, marks), *(() if m.string.isascii() else _PART)]
+    names = [relation_name(m, marks), *(() if m.string.isascii() else _PART)]
     return _LEADS.format(a=iri_of(marks, m["a"]), b=iri_of(marks, m["b"]), names=names)
 
 
@@ -378,7 +378,7 @@ def _needed(m: re.Match[str], marks: Marks, question: str) -> str:
 
 def _can_have(m: re.Match[str], marks: Marks, question: str) -> str:
     "Code for whether a property may be said of a class, by its domains."
-    prop = next((t.iri for t in marks[m["property"]].terms if t.kind.endswith("property")), "")
+    prop = property_of(marks[m["property"]])
     return prop and _CAN_HAVE.format(whole=iri_of(marks, m["whole"]), property=prop)
 
 
@@ -394,14 +394,11 @@ _PART = ("part of", "partOf")  # what a Korean *부분* stands for where no prop
 _PART_OF = _RELATION + f"""prop = relation_of({{term!r}}, [{{rel!r}}, *{_PART}])
 FINAL([i["iri"] for i in related_terms({{term!r}}, prop)["items"] if "iri" in i])
 """
-_PURPOSE = """told = [f["value"] for f in describe_entity({term!r}, fact="definition")["items"]][:1]
-FINAL([v.rpartition("@")[0] if v[-3:-2] == "@" else v for v in told])
-"""
 
 
 def _can_be(m: re.Match[str], marks: Marks, question: str) -> str:
     "Code for what may be the value of a property; what may belong to a class is another question, and has no answer."
-    prop = next((t.iri for t in marks[m["term"]].terms if t.kind.endswith("property")), "")
+    prop = property_of(marks[m["term"]])
     return f"FINAL([f[\"value\"] for f in describe_entity({prop!r}, fact=\"range\")[\"items\"]])\n" if prop else "[]\n"
 
 
@@ -427,12 +424,7 @@ said = [str(i["value"]) for i in found if "value" in i]
 FINAL([v for v in said if v.partition(":")[0].lower().startswith({db!r})])
 """
 _XREFS_TO = """handle = sparql("SELECT DISTINCT ?x ?v {{ ?x <http://www.geneontology.org/formats/oboInOwl#hasDbXref> ?v }}")
-rows, more = [], True
-while more:
-    view = handle.page(offset=len(rows))
-    rows += view["items"]
-    more = view["truncated"] and len(view["items"]) > 0
-FINAL(sorted({{r["x"] for r in rows if {db!r} in (str(r["v"]).lower(), str(r["v"]).partition(":")[0].lower())}}))
+{pages}FINAL(sorted({{r["x"] for r in items if {db!r} in (str(r["v"]).lower(), str(r["v"]).partition(":")[0].lower())}}))
 """
 
 
@@ -468,10 +460,28 @@ def _described(m: re.Match[str], marks: Marks, question: str) -> str:
     return _DESCRIBED.format(kind=iri_of(marks, m["kind"]), words=words, turns=turns, by=" by " in m["words"])
 
 
+_LABELLED = """known = items
+handle = sparql("SELECT DISTINCT ?x {{ ?x ?p ?l . FILTER(isIRI(?x) && ?p IN (<http://www.w3.org/2000/01/rdf-schema#label>, "
+                "<http://www.w3.org/2004/02/skos/core#prefLabel>) && CONTAINS(LCASE(STR(?l)), '{word}')) }}")
+{pages}said = sorted({{r["x"] for r in items if r["x"] in known}})
+FINAL({answer})
+"""
+_SORTS = {"class": "class", "클래스": "class", "propert": "property", "속성": "property", "individual": "individual", "개체": "individual"}
+
+
+def _labelled(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for the terms whose label has a word or a part of one, or for their number."
+    word = (marks[m["word"]].mention.text if m["word"] in marks else m["word"]).lower()
+    kind = next((sort for name, sort in _SORTS.items() if m["kind"].startswith(name)), "term")
+    code = _LABELLED.format(word=word, pages=pages("handle.page(limit=200"), answer="len(said)" if m["count"] else "said")
+    return pages(f"find_terms(kind={kind!r}", NAMES) + code if re.fullmatch(r"[\w -]+", word) else ""
+
+
 PROGRAMS: Mapping[str, Program] = {  # name in the table → program
     "path": filled(_PATH), "ties": filled(_TIES), "criteria": filled(_CRITERIA), "header": _header, "compared": _compared,
     "dated": _dated, "first": _first, "of two": _of_two, "valued": _valued, "called": _called, "bound": _bound, "doing": _korean_way(True),
-    "done": _korean_way(False), "by head": _by_head, "true": _true, "equal": _equal, "degree": _degree, "most below": _most_below,
+    "done": _korean_way(False), "by head": _by_head, "stated": _stated, "degree": _degree, "most below": _most_below,
     "leads": _leads, "needed": _needed, "can have": _can_have, "part of": filled(_PART_OF), "headers": _headers,
-    "exists": filled("FINAL(True)\n"), "described": _described, "xrefs": _xrefs, "xrefs to": filled(_XREFS_TO),
-    "itself": filled("FINAL([{term!r}])\n"), "purpose": filled(_PURPOSE), "can be": _can_be}
+    "exists": filled("FINAL(True)\n"), "described": _described, "xrefs": _xrefs, "xrefs to": filled(_XREFS_TO.replace("{pages}", pages("handle.page(limit=200"))),
+    "itself": filled("FINAL([{term!r}])\n"), "purpose": filled(_PURPOSE + "FINAL(told)\n"), "can be": _can_be,
+    "labelled": _labelled}

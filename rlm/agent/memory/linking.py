@@ -241,7 +241,8 @@ def link(mentions: Sequence[Mention],           # mentions of a question
     for m in mentions:
         plain = m.form in ("words", "capital")  # the words of OWL and RDFS are also words of asking
         some = [f for f in found if f.text == m.text and not (plain and _is_wording(f.iri))]
-        terms = tuple(sorted(some, key=lambda f: (not f.exact, f.iri.rpartition(":")[2] != m.text)))
+        same = [f for f in some if m.form == "coded" and f.iri.rpartition(":")[2] == m.text]  # DayOfWeek is not dayOfWeek
+        terms = tuple(sorted(same or some, key=lambda f: (not f.exact, f.iri.rpartition(":")[2] != m.text)))
         if terms:
             generic = singular(m.text.lower()) in _GENERIC  # *no definition*, in a file that has a property of this name
             asks = m.form == "words" and (generic or any(a <= m.start and m.end <= b for a, b in asking))

@@ -17,6 +17,7 @@ from itertools import combinations, pairwise
 from typing import Literal
 
 from ...core.text import FUNCTION_WORDS, tokens
+from ...core.text.number_words import number_told
 
 # %% ../../../nbs/80_learning/03_questions.ipynb #de62cdff
 def _read_tables() -> dict[str, dict[str, str]]:
@@ -84,7 +85,8 @@ def _short(word: str) -> str:
     return _SHORT.get(word.rstrip(".").lower(), word) if word.rstrip(".").lower() in _SHORT else word
 
 # %% ../../../nbs/80_learning/03_questions.ipynb #57e10854
-SPELT = frozenset(words_called("spelt"))  # the words of asking, and neighbours of theirs that are no errors
+SPELT = frozenset(words_called("spelt"))  # the words of asking
+_RIGHT = SPELT | FUNCTION_WORDS | frozenset(words_called("no errors"))  # words of their own, though one letter from these
 
 
 def _near(word: str) -> Iterable[str]:
@@ -106,7 +108,7 @@ def _longer(word: str) -> set[str]:
 def correct_spelling(word: str,  # in small letters
            ) -> str:   # the word as it was where no word or several words are near
     "Correct one error in a word of asking: *whcih* is *which*."
-    if word in SPELT or (len(word) < 5 and not word.startswith("w")) or word in FUNCTION_WORDS:
+    if word in _RIGHT or (len(word) < 5 and not word.startswith("w")) or number_told(word):
         return word
     if len(word) < 5:  # *waht*, *wich*: short words are near to too many others
         return next((w for w in ("what", "which", "when", "who") if sorted(w) == sorted(word) or w in _longer(word)), word)
