@@ -173,6 +173,12 @@ def test_the_context_is_bounded_on_a_large_ontology(shared: Path, store: Memory)
         assert len(context_for(sio, page)) <= CONTEXT_LIMIT
 
 
+def test_a_curriculum_may_name_an_ontology_that_comes_with_rlm(tmp_path: Path) -> None:
+    for path in ("prov", "ontology/prov.ttl"):  # as a curriculum is printed, in a folder that is no checkout
+        (tmp_path / "c.yaml").write_text(f"id: mine\nontology: {{name: prov, path: {path}}}\ntasks: [{{id: a, query: agents}}]")
+        assert read_curriculum(tmp_path / "c.yaml").path.name == "prov.ttl"
+
+
 @pytest.mark.seed("003 curriculum")
 def test_training_teaches_resumes_and_reports(store: Memory, tmp_path: Path) -> None:
     curriculum, backend = read_curriculum(ROOT / "docs/curricula/skos_v1.yaml"), strategies(store)

@@ -226,6 +226,22 @@ def test_a_word_in_labels_is_no_part_of_things_and_a_class_is_no_property_of_oth
         assert result.abstained if wanted is None else result["value"] == wanted, (question, result.answer)
 
 
+@pytest.mark.parametrize("asked", [
+    "What are the superclasses of the company?", "How many properties does a company have?", "What are the root classes of buildings?",
+    "조직의 상위 클래스는?", "회사의 속성은 몇 개야?", "직원의 최상위 클래스는?"])
+def test_what_is_asked_of_a_term_that_is_not_there_is_not_told_of_the_file(asked: str) -> None:
+    [found] = answered("org", [asked])
+    assert found.abstained, found.answer
+
+
+def test_what_is_asked_of_the_file_is_told_by_whatever_word_it_is_called() -> None:
+    asked = ["How many classes does prov have?", "How many classes do we have?", "What are the top classes of this standard?",
+             "현재의 버전은 무엇인가요?",
+             "What are the top classes of this thesaurus?", "List the top classes of the hierarchy", "전체의 최상위 클래스는?"]
+    for question, found in zip(asked, answered("prov", asked), strict=True):
+        assert not found.abstained, question
+
+
 def test_a_word_of_its_own_is_no_misspelt_word_of_asking() -> None:
     asked = ["What is the label of the robot class?", "Which meals has Sensor?", "What is the court of Sensor?"]
     for question, result in zip(asked, answered("sosa", asked), strict=True):

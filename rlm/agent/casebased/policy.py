@@ -136,11 +136,12 @@ def _reject_empty_result(code: str, doubt: str = _DOUBT) -> str:
 # %% ../../../nbs/80_learning/19_policy.ipynb #0a937982
 def candidate_programs(names: QuestionEntities,    # terms that the question names
           memories: str,   # text of the prompt's layer of strategies
+          own: frozenset[str] = frozenset(),  # lower-case names that are no terms, such as the ontology's own
           ) -> list[str]:  # replies
     "Return a reply for each strategy whose slots the question's names fill, best first, at most `MOST_TRIED`."
     found = list[str]()
     some = strategies_in(memories)
-    known = frozenset(w for shown in some for w in shown.words)
+    known = frozenset(w for shown in some for w in shown.words).union(*map(tokens, own))
     least = max([LEAST_SCORE, *(NEAR * shown.score for shown in some if shown.code)])
     most = 1 if classify_answer_type(_without_names(names)) == "number" else MOST_TRIED  # the next one would count something else
     for shown in some:
@@ -260,9 +261,10 @@ def next_move(messages: Sequence[Message],  # messages of a run
         return _block("Which terms does the question name?", lookup_code(mentions_in(task)))
     if _CHANGE_REQUEST.search(task):
         return unknown("read only", task)
-    names = link_entities(task, turns[0][1], _own_names(context))
+    own = _own_names(context)
+    names = link_entities(task, turns[0][1], own)
     memories = read_layer(context, "memories")
-    if "\n- find_terms(" in messages[0].content and (code := compose(names, _own_names(context))):
+    if "\n- find_terms(" in messages[0].content and (code := compose(names, own)):
         if len(turns) == 1:
             return _block("The question describes a set of terms.", _reject_empty_result(code))
         if read_value(turns[-1][1]) == TWO:
@@ -272,7 +274,7 @@ def next_move(messages: Sequence[Message],  # messages of a run
         return unknown("empty set", task)
     if (two := _rival_strategies(memories)) and not names.unknown:
         return unknown("two", task, near=_nearest_known(two, names))
-    found = candidate_programs(names, memories)
+    found = candidate_programs(names, memories, own)
     if len(turns) <= len(found):
         return found[len(turns) - 1]
     if len(turns) > 1 and read_value(turns[-1][1]) == _NOTHING:

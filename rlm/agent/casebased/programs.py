@@ -424,7 +424,8 @@ said = [str(i["value"]) for i in found if "value" in i]
 FINAL([v for v in said if v.partition(":")[0].lower().startswith({db!r})])
 """
 _XREFS_TO = """handle = sparql("SELECT DISTINCT ?x ?v {{ ?x <http://www.geneontology.org/formats/oboInOwl#hasDbXref> ?v }}")
-{pages}FINAL(sorted({{r["x"] for r in items if {db!r} in (str(r["v"]).lower(), str(r["v"]).partition(":")[0].lower())}}))
+""" + pages("handle.page(limit=200") + """told = [(r["x"], str(r["v"]).lower()) for r in items]
+FINAL(sorted({{x for x, v in told if {db!r} in (v, v.partition(":")[0])}}))
 """
 
 
@@ -482,6 +483,6 @@ PROGRAMS: Mapping[str, Program] = {  # name in the table → program
     "dated": _dated, "first": _first, "of two": _of_two, "valued": _valued, "called": _called, "bound": _bound, "doing": _korean_way(True),
     "done": _korean_way(False), "by head": _by_head, "stated": _stated, "degree": _degree, "most below": _most_below,
     "leads": _leads, "needed": _needed, "can have": _can_have, "part of": filled(_PART_OF), "headers": _headers,
-    "exists": filled("FINAL(True)\n"), "described": _described, "xrefs": _xrefs, "xrefs to": filled(_XREFS_TO.replace("{pages}", pages("handle.page(limit=200"))),
+    "exists": filled("FINAL(True)\n"), "described": _described, "xrefs": _xrefs, "xrefs to": filled(_XREFS_TO),
     "itself": filled("FINAL([{term!r}])\n"), "purpose": filled(_PURPOSE + "FINAL(told)\n"), "can be": _can_be,
     "labelled": _labelled}

@@ -239,6 +239,11 @@ def _other_values(shown: PromptedStrategy,  # a strategy
 # %% ../../../nbs/80_learning/17_slot_filling.ipynb #86beb6ac
 _COUNTED = re.compile(r"\bhow many (?:different |distinct |named |defined )*([a-z-]+)"
                       r"|(\S+?)(?:은|는|이|가|의 수는)? (?:모두 |전부 |총 )?몇 ?(?:개|명|가지|종)", re.I)
+_FILE = ("(?!ontolog|vocabular|file|model|schema|data|graph|standard|spec|document|thesaur|taxonom|terminol|glossar|scheme)",
+         "(?!온톨로지|어휘|파일|모델|스키마|데이터|그래프|표준|문서|시소러스|분류|용어집|[이그저]것|전체|현재|지금|여기)")
+_OWNER = re.compile(  # whose classes or properties are asked for: *of the company*, *does a company have*, *회사의*; not the file's
+    rf"\b(?:of|do|does) (?:(?:the|an?|this|that|our|my|your|all|every|each|any) )*{_FILE[0]}([a-z-]+)(?= have\b|\W*$)"
+    rf"|(?:^|\s){_FILE[1]}([가-힣]+)의(?= )")
 
 
 def fill(shown: PromptedStrategy,          # a strategy
@@ -249,8 +254,10 @@ def fill(shown: PromptedStrategy,          # a strategy
     values = _other_values(shown, names)
     entities = _order_of(shown, [s for s in shown.slots if s.startswith("entity")])
     if values is None or not entities:
-        m = _COUNTED.search(names.question)  # the number of something that the strategy does not speak of: *how many dragons*
-        other = names.named or names.unknown or (m is not None and not {*tokens(m[1] or m[2])} <= shown.words | EMPTY)
+        m, owner = _COUNTED.search(names.question), _OWNER.search(names.question)
+        spoken = [(m, shown.words), (owner, known)]  # *how many dragons*, *the superclasses of the company*: it does not speak of these
+        other = names.named or names.unknown or any(m and m[1] not in FILLERS and not {*tokens(m[1] or m[2])} <= words | EMPTY
+                                                     for m, words in spoken)
         return values if "text" in shown.slots or not other else None
     some = once(names.named if len(once(names.named)) >= len(entities) else names.links)
     pairs = None if names.unknown else choose(some, [shown.slots[e] for e in entities], known)

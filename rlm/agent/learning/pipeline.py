@@ -29,13 +29,13 @@ from ..memory.questions import without_name
 from ..memory.strategy import MOST_EXAMPLES, Judgment, StoredRun, Strategy, StrategyStore, fill_slots, make_item, procedure_of
 from ..memory.strategy import safe_value, slots_in
 from ..models.base import Model
-from ..ontology import OntologyContext
+from ..ontology import OntologyContext, find_ontology
 from ..tracing.trajectory import GIVEN, CallJournal, JournaledModel, RLMLogger, Trajectory, bounded
 from ...core.clock import Clock
 from ...core.guard import screen
 from ...core.ids import new_id
 from ..memory.packs import read_text, read_yaml
-from ...core.errors import InvalidInput, NotFound
+from ...core.errors import InvalidInput
 from ...core.files import read_path
 from ...core.promotion import Evidence, PromotionPolicy, judge
 from ...core.text import valid_label, valid_text
@@ -483,7 +483,7 @@ def _task(entry: Any, number: int, curriculum: str) -> Task:
 # %% ../../../nbs/80_learning/15_pipeline.ipynb #270fb263
 def read_curriculum(path: "str | Path",  # a YAML file
                     ) -> Curriculum:
-    "Return a curriculum from a file. The ontology's path is looked for from the working folder, then from the folders above the file."
+    "Return a curriculum from a file. The ontology is looked for from the working folder, the folders above the file, and among ours."
     found = read_yaml(read_text(path, "curriculum"), f"curriculum {str(path)!r}")
     given = _only(found, ("id", "ontology", "tasks"), f"The curriculum {str(path)!r}")
     about = _only(given.get("ontology"), ("name", "path"), "Its ontology")
@@ -498,12 +498,9 @@ def read_curriculum(path: "str | Path",  # a YAML file
 
 
 def _find(where: str, curriculum: Path) -> Path:
-    "A file, from the working folder or from a folder above the curriculum."
+    "A file, from the working folder or from a folder above the curriculum; else a bundled ontology."
     tried = [read_path(where), *(above / where for above in curriculum.parents)]
-    found = next((p for p in tried if p.is_file()), None)
-    if found is None:
-        raise NotFound(f"There is no ontology {where!r}.", "Give its path from the working folder, or from a folder above the curriculum.")
-    return found
+    return next((p for p in tried if p.is_file()), None) or find_ontology(where)
 
 # %% ../../../nbs/80_learning/15_pipeline.ipynb #ba97f0f9
 @dataclass(frozen=True, slots=True)
