@@ -161,7 +161,7 @@ def _tool_commands(given: str | Sequence[str] | None, model: Model, settings: Se
     return settings.mcp_servers.splitlines()
 
 
-def _new_journal(folder: Path, query: str, run_id: str, given: Mapping[str, Any]) -> CallJournal:
+def _new_journal(folder: Path, query: str, run_id: str, namespace: str, given: Mapping[str, Any]) -> CallJournal:
     "Begin the journal of a run with its arguments; it names those that no file can hold, which `resume` must be given again."
     forget_old_journals(folder, time.time())
     context = given["context"]
@@ -170,7 +170,8 @@ def _new_journal(folder: Path, query: str, run_id: str, given: Mapping[str, Any]
                                      ("answer_type", not isinstance(given["answer_type"], Mapping | None))) if held]
     paths = context and [str(read_path(p).absolute()) for p in ([context] if isinstance(context, str | Path) else context)]
     kept = {k: v for k, v in {**given, "context": paths}.items() if k not in needs}
-    return CallJournal(folder / f"{run_id}{SUFFIX}", {"query": query, "run_id": run_id, "needs": needs, "arguments": kept})
+    header = {"query": query, "run_id": run_id, "namespace": namespace, "needs": needs, "arguments": kept}
+    return CallJournal(folder / f"{run_id}{SUFFIX}", header)
 
 
 def _opened_strategies(settings: Settings, clock: Clock | None, stack: ExitStack) -> StrategyStore:
@@ -231,7 +232,7 @@ def run(query: str,                             # the question, in any language
         given = {"ontology_path": _whole_path(ontology_path), "memory_k": memory_k, "enable_extraction": enable_extraction,
                  "model": model if isinstance(model, Model) else chosen.name, "ontology_name": ontology_name, "sandbox": sandbox,
                  "limits": asdict(limits) if limits else None, "context": context, "answer_type": answer_type, "mcp": commands or None}
-        journal = _new_journal(folder, query, setting.run_id, {**given, **kept_overrides})
+        journal = _new_journal(folder, query, setting.run_id, settings.namespace, {**given, **kept_overrides})
     if journal is not None:
         setting = replace(setting, journal=journal, run_id=journal.header["run_id"])
     with ExitStack() as stack:
@@ -271,7 +272,7 @@ def resume(name: str = "last",                  # id of a run that broke off or 
     folder = _log_folder(log_dir, settings)
     if folder is None:
         raise NotFound("A store in memory keeps no runs.", "Name the store of the run.")
-    journal = CallJournal(find_journal(folder, name))
+    journal = CallJournal(find_journal(folder, settings.namespace, name))
     given: dict[str, Any] = journal.header["arguments"]
     if missing := [n for n in journal.header["needs"] if n not in options]:
         raise InvalidInput(f"The run {journal.header['run_id']} was given a {missing[0]} that no file can hold.",

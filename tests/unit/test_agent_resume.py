@@ -88,7 +88,7 @@ def test_a_run_that_was_killed_goes_on_and_pays_only_for_what_is_new(chat: Calla
     os.kill(started.pid, signal.SIGKILL)
     started.wait()
     server.hold.set()
-    assert len(server.asked) == 4 and find_journal(tmp_path / "logs").exists()
+    assert len(server.asked) == 4 and find_journal(tmp_path / "logs", "default").exists()
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(main, ["run", "--resume", "last", "--db", "m.db", "--json"], env={"OPENAI_BASE_URL": server.url})
     found = json.loads(done.stdout)
@@ -117,6 +117,20 @@ def test_a_run_that_met_a_limit_goes_on_with_a_larger_one(tmp_path: Path) -> Non
     assert start["meta"]["limits"]["iterations"] == 5 and start["meta"]["run_id"] == done["run_id"]
     with pytest.raises(NotFound):
         resume("last", tmp_path / "m.db", model=more)
+
+
+def test_a_run_of_another_namespace_is_not_there_to_be_resumed(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"context": {"text": "tea"}, "limits": RunLimits(iterations=1)}
+    short = {n: run(f"What does {n} drink?", db_path=tmp_path / "m.db", namespace=n, model=ScriptedModel([LOOK]), **options)
+             for n in ("ana", "ben")}
+    for name in ("last", short["ben"]["run_id"]):
+        with pytest.raises(NotFound) as caught:
+            resume(name, tmp_path / "m.db", namespace="cleo", model=ScriptedModel([END]), **options)
+        assert not any(short[n]["run_id"] in str(caught.value).replace(name, "") for n in short), "nor is it named"
+    with pytest.raises(NotFound):
+        resume(short["ben"]["run_id"], tmp_path / "m.db", namespace="ana", model=ScriptedModel([END]), **options)
+    done = resume("last", tmp_path / "m.db", namespace="ana", model=ScriptedModel([END]), **{**options, "limits": RunLimits(iterations=3)})
+    assert done["run_id"] == short["ana"]["run_id"]
 
 
 def test_what_is_erased_is_not_in_a_journal_either(tmp_path: Path) -> None:

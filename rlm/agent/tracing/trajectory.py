@@ -472,11 +472,22 @@ class JournaledModel:
         return reply
 
 # %% ../../../nbs/70_agent/22_trajectory.ipynb #92a3782d
+def _namespace_of(journal: Path) -> str:
+    "The namespace that a journal's first line names; empty where it names none."
+    with journal.open(encoding="utf-8") as file:
+        try:
+            return str(json.loads(file.readline()).get("namespace", ""))
+        except (ValueError, AttributeError):
+            return ""
+
+
 def find_journal(folder: Path,        # folder of logs
+                 namespace: str,      # partition of the run; those of others are not seen
                  name: str = "last",  # id of a run; last: the newest that is left over
                  ) -> Path:
     "Find the journal of a run that has no answer yet. Raises `NotFound`."
     there = sorted(folder.glob(f"*{SUFFIX}"), key=lambda p: p.stat().st_mtime) if folder.is_dir() else []
+    there = [p for p in there if _namespace_of(p) == namespace]
     some = there[-1:] if name == "last" else [p for p in there if p.name == f"{name}{SUFFIX}"]
     if not some:
         known = ", ".join(p.name.removesuffix(SUFFIX) for p in there[-5:])
