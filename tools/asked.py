@@ -47,8 +47,9 @@ def main() -> None:
     "Ask, and write the result."
     rows = {r.name: r for r in read_report(RESULT).rows} if RESULT.exists() else {}
     for name in sys.argv[1:] or SETS:
-        rows |= {r.name: r for r in ask(name)}
-        print(*(f"{r.name} {r.value}" for r in list(rows.values())[-3:]), sep=", ")
+        asked = ask(name)
+        rows |= {r.name: r for r in asked}
+        print(*(f"{r.name} {r.value}" for r in asked), sep=", ")
     found = [rows[f"{said}: {mark}"] for said in SETS.values() for mark in MARKS if f"{said}: {mark}" in rows]
     size = sum(r.n for r in found) // len(MARKS)
     write_report(Report("asked", __version__, f"{date.today()}", machine(ROOT), 0, size, {"model": "habit"}, tuple(found)), RESULT)
