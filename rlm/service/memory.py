@@ -219,7 +219,8 @@ def in_thread(method: Any,  # method of a class
     @wraps(method)
     async def twin(owner: Any, /, *args: Any, **fields: Any) -> Any:
         return await run_in_thread(getattr(owner, method.__name__), *args, **fields)  # the subclass's own, where there is one
-    twin.__name__, twin.__doc__ = f"a{method.__name__}", f"Do what `{method.__name__}` does, in a thread."
+    owner, dot, name = method.__qualname__.rpartition(".")
+    twin.__name__, twin.__qualname__, twin.__doc__ = f"a{name}", f"{owner}{dot}a{name}", f"Do what `{name}` does, in a thread."
     return twin
 
 

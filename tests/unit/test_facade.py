@@ -58,6 +58,7 @@ def test_memory_is_one_class() -> None:
 def test_each_method_has_a_twin_of_the_same_signature(name: str) -> None:
     method, twin = getattr(Memory, name), getattr(Memory, f"a{name}")
     assert inspect.iscoroutinefunction(twin) and inspect.signature(twin) == inspect.signature(method)
+    assert twin.__qualname__ == f"Memory.a{name}"
 
 
 def test_an_editor_completes_it_and_shows_signatures() -> None:

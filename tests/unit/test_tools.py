@@ -1,6 +1,7 @@
 "The tools do what they promise, each tried on a copy of the project."
 import base64
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from execnb.nbio import mk_cell, new_nb, read_nb, write_nb
 
+from docs import reading_order
 from examples import without_example
 from links import from_root, relink
 from tree import ROOT, copy_tree, project_files
@@ -286,3 +288,12 @@ def test_a_signature_is_shown_as_the_source_writes_it() -> None:
     assert signature_as_written(made) == "\n".join(made.splitlines()[:4])
     assert signature_as_written("class Kept(Error): 'Say that it is kept.'") == "class Kept(Error): 'Say that it is kept.'"
     assert signature_as_written("x = 3") == ""
+
+
+def test_the_api_page_of_a_module_begins_with_its_own_class_and_leaves_out_twins() -> None:
+    page = ("The module.\n\n## class Receipt {#Receipt}\n\nReceipt(flush = Store.<lambda>)\n\n## class Memory {#Memory}\n\nA memory.\n\n"
+            "### Memory.write {#Memory.write}\n\nStore it.\n\n### Memory.awrite {#Memory.awrite}\n\nDo what `write` does, in a thread.\n\n"
+            "### Memory.close {#Memory.close}\n\nClose it.\n")
+    shown = reading_order(page, "rlm.service.memory")
+    assert re.findall(r"^#+ .*?(?= \{)", shown, re.M) == ["## class Memory", "### Memory.write", "### Memory.close", "## class Receipt"]
+    assert shown.startswith("The module.") and "Receipt(flush = …)" in shown
