@@ -7,7 +7,9 @@
   const STOP = new Set(("a an and are as at be by can do does for from get has have how i if in is it its me my of on or so that the " +
                         "their them then there this to was we what when where which who why will with you your").split(" "));
   const ALIKE = {gdpr: "erase", crash: "kill", remove: "delete", forget: "delete", wipe: "erase", price: "cost", speed: "fast",
-                 install: "pip", performance: "speed", vector: "embedding", acl: "token", auth: "token", tenant: "namespace"};
+                 install: "pip", performance: "speed", vector: "embedding", acl: "token", auth: "token", tenant: "namespace",
+                 outage: "cut", 정전: "cut", 삭제: "delete", 지우기: "delete", 백업: "backup", 설치: "install", 설정: "settings",
+                 랭그래프: "langgraph", 사용자: "user", 토큰: "token", 규칙: "rule"};
   const stem = (w) => w.length < 5 || !/^[a-z]+$/.test(w) ? w
     : w.replace(/(ies)$/, "y").replace(/(ing|ed|es|s)$/, "").replace(/(.)\1$/, "$1").replace(/e$/, "");
   const words = (text) => {
