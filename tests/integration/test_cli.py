@@ -453,7 +453,7 @@ MISTAKES: list[tuple[str, int, str, bytes, Callable[[Path], None] | None]] = [
     ("db import turns.jsonl", 1, "not an export", b"", None),
     ("db import -", 1, "not UTF-8", b"\xff", None),
     ("export", 1, "no format", b"", None),
-    ("export --rdf --only nowhere", 1, "no namespace 'nowhere'", b"", None),
+    ("export --rdf --only nowhere", 1, "nothing in namespace 'nowhere'", b"", None),
     ("export --rdf missing/notes.ttl", 1, "can't be written", b"", None),
     ("rules add x --formal 'when hour < then y'", 1, "at character 11", b"", None),
     ("rules add x --formal 'when __import__(1) then y'", 1, "a call is not part of the language", b"", None),
@@ -747,7 +747,7 @@ def test_candidates_are_told_as_rows(near: Path) -> None:
 def test_an_export_that_fails_or_names_an_unknown_namespace_leaves_the_earlier_one(line: str, near: Path) -> None:
     Path("good.ttl").write_text("good")
     done = call(line.format("good.ttl"))
-    assert done.exit_code == 1 and "There is no namespace" in done.stderr and "default" in done.stderr
+    assert done.exit_code == 1 and "There is nothing in namespace" in done.stderr and "default" in done.stderr
     assert Path("good.ttl").read_text() == "good" and not list(near.glob("*.part"))
 
 

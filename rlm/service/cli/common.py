@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rlm.core.errors import InvalidInput, MissingExtra, NotFound, RlmError, StoreError, guess, nearest, our_names, suggest_existing
+from rlm.core.errors import InvalidInput, MissingExtra, NotFound, RlmError, StoreError, guess, nearest, our_names
 
 if TYPE_CHECKING:
     from rlm.core.settings import Settings
-    from rlm.service.memory import Memory
     from rlm.store.records import MemoryRecord
 
 
@@ -88,7 +87,7 @@ def _from_system(e: OSError) -> RlmError:
 
 
 EXTRAS = {"pyoxigraph": "agent", "rdflib": "agent", "oxrdflib": "agent", "pydantic_monty": "agent", "httpx": "openai",
-          "z3": "rules", "apscheduler": "rules", "fastapi": "serve", "starlette": "serve", "pydantic": "serve", "uvicorn": "serve",
+          "z3": "rules", "fastapi": "serve", "starlette": "serve", "pydantic": "serve", "uvicorn": "serve",
           "prometheus_client": "serve", "opentelemetry": "otel", "mcp": "mcp", "mcp_types": "mcp",
           "numba": "fast", "dp_accounting": "federation", "cryptography": "federation"}  # package → what brings it
 
@@ -262,14 +261,6 @@ def refuse_namespace(namespace: str | None,  # value of the option -n; None: it 
                            f"Leave -n out; one namespace is written with: rlm db export FILE -n {namespace}")
 
 
-def _refuse_unknown_namespace(memory: "Memory", namespace: str) -> None:
-    "Raise `NotFound` for a namespace of which the store holds nothing: an export of a misspelt one would replace a good file."
-    from rlm.core.text import valid_label
-    name = valid_label(namespace, "namespace")
-    if name not in (names := [n.name for n in memory.backend.for_namespace(None).namespaces()]):
-        raise NotFound(f"There is no namespace {name!r} in this store.", suggest_existing(name, names))
-
-
 def refuse_missing_store(db: "str | Path",  # path or address of a store
                          ) -> None:
     "Raise `NotFound` for a file that is not there: a command that reads makes none."
@@ -327,7 +318,7 @@ def with_memory(makes: bool = False,  # may the command make a store that is not
             opened = namespace if namespace is not None or not (whole or named) else _namespace_here(load_settings(config, db_path=db))
             with Memory(db, namespace=opened, config=config) as memory:
                 if held and (wanted := kwargs.get("only") or namespace) is not None:
-                    _refuse_unknown_namespace(memory, wanted)
+                    memory.admin.find_namespace(wanted)  # an export of a misspelt one would replace a good file
                 told = {"named": None if namespace is None else memory.ctx.namespace} if named else {}
                 command(memory, *args, **told, **kwargs)
         return run
@@ -351,9 +342,9 @@ def print_table(rows: Sequence[Sequence[object]],  # cells, written as they are
 
 
 def print_value(as_json: bool,  # print JSON
-         value: Any,     # value that JSON can hold
-         text: str,      # the same in words
-         ) -> None:
+                value: Any,     # value that JSON can hold
+                text: str,      # the same in words
+                ) -> None:
     "One value, as JSON or in words."
     print_json(value) if as_json else click.echo(text)
 
@@ -398,10 +389,10 @@ def text_width() -> int:
 
 
 def report_import(told: Mapping[str, Any],     # report of the import, for JSON
-               line: str,                   # the same in words
-               refused: Mapping[str, str],  # id → why
-               as_json: bool,               # True: JSON is wanted
-               ) -> None:
+                  line: str,                   # the same in words
+                  refused: Mapping[str, str],  # id → why
+                  as_json: bool,               # True: JSON is wanted
+                  ) -> None:
     "What an import did. The command ends with exit code 1 if it refused something."
     if as_json:
         print_json(told)
@@ -412,8 +403,8 @@ def report_import(told: Mapping[str, Any],     # report of the import, for JSON
 
 
 def write_export(target: "str | Path",  # a file, or - for the standard output
-              lines: Iterable[str],  # without line ends
-              ) -> int:              # number of them
+                 lines: Iterable[str],  # without line ends
+                 ) -> int:              # number of them
     "Write what a command exports: UTF-8, wherever it goes, for that is what imports read. Raises `StoreError`."
     if str(target) != "-":
         from rlm.core.files import replace_file
@@ -426,10 +417,10 @@ def write_export(target: "str | Path",  # a file, or - for the standard output
 
 
 def report_export(target: "str | Path",  # a file, or - for the standard output
-               count: int,            # number of written lines
-               what: str,             # noun: lines, links, rules …
-               as_json: bool,         # whether it is told as JSON
-               ) -> None:
+                  count: int,            # number of written lines
+                  what: str,             # noun: lines, links, rules …
+                  as_json: bool,         # whether it is told as JSON
+                  ) -> None:
     "What an export did, beside what it wrote."
     streamed = str(target) == "-"
     if as_json:
