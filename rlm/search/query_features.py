@@ -32,6 +32,7 @@ _DATED = LazyPattern(rf"\b(?:(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+)?(?P
 _ISO = LazyPattern(r"\b(?P<y>(?:19|20)\d\d)-(?P<m>\d\d)(?:-(?P<d>\d\d))?\b")
 _KOREAN = LazyPattern(r"(?:(?P<y>(?:19|20)\d\d)년\s*)?(?P<m>1[0-2]|[1-9])월(?:\s*(?P<d>[12]\d|3[01]|[1-9])일)?")
 _YEAR = LazyPattern(r"\b(?P<y>(?:19|20)\d\d)(?=\b|년)")
+_MAY_DATE = LazyPattern("|".join([*(m[:3] for m in MONTHS), r"\d"]), re.I)  # in every text that names a date
 _BEFORE_MAY = LazyPattern(r"\b(in|of|since|until|during|last|next|this)\s+$", re.I)
 _BACK = 32  # characters before *may* that are searched for a preposition
 
@@ -59,6 +60,8 @@ def _whole(text: str | None) -> int | None:
 def dates_in(text: str,                     # question, in English or Korean
              ) -> tuple[PartialDate, ...]:  # in order of appearance
     "Return the dates that a text names. The word *may* counts only where a number or a preposition makes it a month."
+    if _MAY_DATE.search(text) is None:
+        return ()
     found: list[tuple[int, PartialDate]] = []
     for m in _DATED.finditer(text):
         named, day = m["m"].casefold(), _whole(m["d1"] or m["d2"])
@@ -277,7 +280,7 @@ def names_in_other_script(query: str,              # question as it was asked
     if query.isascii() and all(map(str.isascii, known)):
         return []
     latin, hangul = [n.replace("-", "").lower() for n in latin_names(query)], [form for forms in hangul_names(query) for form in forms]
-    syllables = {part: word for part in known if (word := _NO_HANGUL.sub("", part))}  # 민수 of 민수2
+    syllables = {part: word for part in known if (word := _NO_HANGUL.sub("", part))} if latin else {}  # 민수 of 민수2
     pairs = [(name, part, name, word) for part, word in syllables.items() for name in latin]
     pairs += [(name, part, part, name) for part in known if part.isascii() and part.isalpha() for name in hangul]
     return [(name, part) for name, part, a, b in pairs if latin_sounds(a) == hangul_sounds(b) and same_name(a, b)]

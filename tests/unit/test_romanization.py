@@ -10,6 +10,7 @@ from rlm import Memory
 from rlm.core.text import tokens
 from rlm.core.text.romanization import (
     MOST_SPELLINGS,
+    first_letters,
     hangul_names,
     hangul_sounds,
     latin_names,
@@ -19,6 +20,8 @@ from rlm.core.text.romanization import (
 )
 from rlm.search.attributes import asked_attribute, tells_attribute
 from rlm.search.embedding.base import choose_embedder
+from rlm.search.lexical import lexical_index
+from rlm.search.lexical.lexical_index import NameTerms
 from rlm.search.query_features import extract_query_features, names_in_other_script
 
 LIFE = json.loads((Path(__file__).parents[1] / "data/names_across_scripts.jsonl").read_text("utf-8"))
@@ -42,6 +45,23 @@ PAIRS = [(latin, hangul) for latin, hangul in map(str.split, NAMES.split(","))]
 
 def test_names_of_people_places_and_firms_are_one_name_in_both_scripts() -> None:
     assert len(PAIRS) == 138 and not [pair for pair in PAIRS if not same_name(*pair)]
+
+
+def test_a_name_begins_with_one_of_the_first_letters_of_its_word_of_hangul() -> None:
+    assert not [(latin, hangul) for latin, hangul in [*PAIRS, ("xena", "크세나")] if latin[0].lower() not in first_letters(hangul)]
+
+
+def test_a_name_in_hangul_has_only_terms_read_that_may_begin_as_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    read, names = list[str](), NameTerms()
+
+    def noting(word: str) -> str:
+        read.append(word)
+        return latin_sounds(word)
+    monkeypatch.setattr(lexical_index, "latin_sounds", noting)
+    vocabulary = {latin.lower(): n for n, (latin, _) in enumerate(PAIRS) if "-" not in latin}
+    assert names.find("지수", vocabulary) == ["jisoo", "jisu"] and len(read) < len(vocabulary) / 3
+    found = {hangul: names.find(hangul, vocabulary) for _, hangul in PAIRS}
+    assert set(read) == set(vocabulary) and len(read) == len(vocabulary) and found["민아"] == ["mina", "minah"]
 
 
 def test_one_name_has_nearly_always_the_same_sounds() -> None:

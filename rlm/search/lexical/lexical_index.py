@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.array_types import Floats
-from ...core.text.romanization import hangul_names, hangul_readings, hangul_sounds, latin_names, latin_sounds, same_name
+from ...core.text.romanization import first_letters, hangul_names, hangul_readings, hangul_sounds, latin_names, latin_sounds, same_name
 from ...core.text.tokenizer import bigrams, tokens
 from ..arrays import Arrays, GrowableArray, pack_texts, unpack_texts
 from .bm25 import QueryPlan, QueryTerm, Segment, SegmentBuilder, idf, merge_segments, renumber_segment
@@ -294,10 +294,11 @@ MOST_NAMES = 4096  # names that are kept with what was found
 
 
 class NameTerms:
-    "Which terms of a vocabulary a name may be in the other script; Latin terms are read when a name in Hangul is first looked for."
+    "Which terms of a vocabulary a name may be in the other script; Latin terms are read when a name is looked for that may begin so."
 
     def __init__(self) -> None:
         self._size, self._names_size = 0, 0  # number of terms that were read, and that there were for the names found
+        self._waiting: dict[str, list[str]] = {}  # first letter → Latin terms that are in no group yet
         self._by_sound: dict[str, list[str]] = {}  # Latin terms by how they sound
         self._found: dict[str, list[str]] = {}  # name → words of the other script: people ask about the same names again
 
@@ -315,8 +316,10 @@ class NameTerms:
     def _latin(self, name: str, vocabulary: dict[str, int]) -> list[str]:
         for new in islice(reversed(vocabulary), len(vocabulary) - self._size):
             if "a" <= new < "{" and len(new) > 2 and new.isalpha():
-                self._by_sound.setdefault(latin_sounds(new), []).append(new)
+                self._waiting.setdefault(new[0], []).append(new)
         self._size = len(vocabulary)
+        for new in [term for letter in first_letters(name) for term in self._waiting.pop(letter, ())]:
+            self._by_sound.setdefault(latin_sounds(new), []).append(new)
         return sorted(t for t in self._by_sound.get(hangul_sounds(name), ()) if same_name(t, name))
 
 # %% ../../../nbs/28_index/08_lexical_index.ipynb #1eed5390
