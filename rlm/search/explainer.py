@@ -166,6 +166,7 @@ class ExplainedHit(NamedTuple):
     past: str = ""  # what is no longer true of it, or the later memory that may have taken its place
     duplicates: tuple[str, ...] = ()  # ids of older memories with the same text, newest first
     placed_by: str = ""  # why it stands above hits of a higher score; empty: its score placed it
+    left_out: int = 0  # memories that its search ranked and left out, among them all that are equal to the last
 
 # %% ../../nbs/30_search/12_explainer.ipynb #95d48bd8
 TIES = 32  # memories that are equal to the last of a search and read with it; of more, only the ids are read
@@ -217,7 +218,7 @@ class Explainer:
         best = hits[:READ_FOR_ATTRIBUTE]
         if is_missing(self.index, found.features, query.text, [h.record for h in best], [h.relevance for h in best]):
             hits = [h._replace(relevance=h.relevance and min(h.relevance, UNKNOWN), floor=FLOOR) for h in hits]
-        return hits[:k]
+        return [h._replace(left_out=len(rows) - k) for h in hits[:k]] if len(rows) > k else hits
 
     def _hits(self, found: CandidateSet, ranked: RankedList, known: Sequence[float | None], floor: float = 0.0) -> list[ExplainedHit]:
         seqs, scores = ranked.seqs, ranked.rows[:, 1].tolist()

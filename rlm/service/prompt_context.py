@@ -17,6 +17,7 @@ from ..core.errors import InvalidInput
 from ..store.filters import Filters
 from ..store.records import MemoryRecord, read_count
 from ..store.recall_log import ServedMemory
+from ..search.candidates import LATER
 from ..search.query_features import past_moment
 from ..companion.composer import ContextBlock, TokenCounter, compose, estimate_tokens
 from ..companion.fact_extraction import asked_relations
@@ -151,7 +152,7 @@ class ContextBuilder:
         weighed = _with_graph(self.ctx, request, _with_facts(self.ctx, request, weighed))
         rejected = rejected_among(self.storage, self.namespace, [*pinned, *(r for r, _ in weighed)])
         profile, answers = [r for r in pinned if r.id not in rejected], [(r, w) for r, w in weighed if r.id not in rejected]
-        with self.storage.before_links([*profile, *(r for r, _ in answers)]):
+        with self.storage.before_links([*profile, *(r for r, _ in answers)], LATER):
             profile, answers = self._both_sides(profile, answers, request.most)
             doubted = marked_as_doubted(self.storage, self.namespace, [*profile, *(r for r, _ in answers)])
             profile, answers = [doubted.get(r.id, r) for r in profile], [(doubted.get(r.id, r), w) for r, w in answers]

@@ -268,7 +268,8 @@ class MemorySearcher:
             distinct = merge_duplicates(found)
             if len(distinct) == len(found) or len(distinct) > k or len(found) < wanted or wanted > _RANKED:
                 return distinct[:k]
-            wanted *= 4
+            wanted = max(4 * wanted, wanted + max(h.left_out for h in found) + k)  # with all that are equal to the last
+            wanted = wanted if 4 * wanted <= _RANKED else _RANKED + 1  # each time, all that match are ranked
         return None
 
     def _rank_index(self, query: Query, k: int) -> list[ExplainedHit] | None:

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['ORIGINS', 'SIM', 'TIME', 'TAG', 'WRITE', 'USER', 'NEAR', 'KNOWN_TARGETS', 'bits_of', 'origin_of', 'Links', 'links',
-           'edges_question', 'EdgeTable']
+           'edges_question', 'targets_question', 'EdgeTable']
 
 # %% ../../nbs/20_store/10_edges.ipynb #a1e4f9d0
 import json
@@ -99,6 +99,14 @@ def edges_question(memory_ids: Sequence[str],  # ids of memories
     return both, {"n": namespace, "ids": json.dumps(list(memory_ids))}
 
 
+def targets_question(seqs: Sequence[int],  # numbers of memories
+                     relation: str,        # type of link
+                     ) -> Question:
+    "Return the question that `EdgeTable.targets` asks."
+    some, values = one_of(seqs)
+    return f"SELECT src, dst, weight FROM edges WHERE src IN {some} AND relation = ? ORDER BY src, dst", (*values, relation)
+
+
 KNOWN_TARGETS = 4000  # memories whose links of a type are kept for each connection
 
 
@@ -126,9 +134,7 @@ class EdgeTable:
         known = known_rows(self.db, self._targets[relation], KNOWN_TARGETS) if kept else {}
         if missing := [s for s in seqs if s not in known]:
             new: dict[int, dict[int, float]] = {s: {} for s in missing}
-            some, values = one_of(missing)
-            sql = f"SELECT src, dst, weight FROM edges WHERE src IN {some} AND relation = ? ORDER BY src, dst"
-            for src, dst, weight in self.db.query(sql, (*values, relation)):
+            for src, dst, weight in self.db.query(*targets_question(missing, relation)):
                 new[src][dst] = weight
             known |= new
         return {s: found for s in seqs if (found := known[s])}

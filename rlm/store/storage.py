@@ -20,7 +20,7 @@ from .filters import Filters
 from .protocols import Database, Question
 from .records import Edge, Event, MemoryRecord
 from .sqlite.database import SQLiteDatabase
-from .edges import EdgeTable, edges_question
+from .edges import EdgeTable, edges_question, targets_question
 from .erasure import DerivedFiles, deleted_before, erase, erase_namespace, finish_scrubs, purge
 from .events import ChangeFeed, EventLog, POSITION_QUESTION, proposed_question
 from .facts import Fact, FactTable, RejectionTable, facts_question, related_questions, salts_question
@@ -118,14 +118,16 @@ class SQLStorage:
 
     def before_links(self,
                      records: Sequence[MemoryRecord],  # memories that were found, of one namespace
+                     relation: str | None = None,      # type of link whose targets are asked for, too
                      ) -> AbstractContextManager[None]:
         "Ask a server ahead, in one round trip, for the edges, the facts and the short ids of memories, and what is proposed about them."
         if not records:
             return self.db.ahead([])
         ids, seqs = list(dict.fromkeys(r.id for r in records)), [r.seq for r in records]
         namespace = records[0].namespace
+        linked = [targets_question(list(dict.fromkeys(seqs)), relation)] if relation else []
         return self.db.ahead([edges_question(ids, namespace), facts_question(seqs), short_ids_question(namespace, ids),
-                              proposed_question(namespace, ids)])
+                              proposed_question(namespace, ids), *linked])
 
     def snapshot(self) -> AbstractContextManager[None]:
         "Read all that is read inside as of one moment."

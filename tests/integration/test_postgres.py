@@ -561,6 +561,20 @@ def test_what_is_asked_often_is_prepared_and_what_cannot_be_is_sent_as_it_is(pos
         assert cursor.execute(said[0]).fetchone() == (10, "100%", "x'y"), "planned anew"
 
 
+def test_a_list_of_numbers_is_one_value_of_a_prepared_statement(postgres: str) -> None:
+    with psycopg.connect(postgres, autocommit=True, cursor_factory=psycopg.ClientCursor) as connection:
+        cursor, known = connection.cursor(), database.PreparedStatements()
+        sql = "SELECT n FROM generate_series(1, 9) AS n WHERE n IN ({}) AND n NOT IN (%s, %s) ORDER BY n"
+        asked = [(sql.format(", ".join(["%s"] * count)), (*range(1, count + 1), 2, 3)) for count in (1, 3, 5, 7)]
+        said = [known.written(cursor, *a) for a in asked[:database.ASKED_OFTEN]]
+        known.prepare(connection)
+        said.append(known.written(cursor, *asked[-1]))
+        assert said[-1].startswith("EXECUTE") and not said[0].startswith("EXECUTE")
+        assert [[n for (n,) in cursor.execute(s).fetchall()] for s in said] == [[1], [1], [1, 4, 5], [1, 4, 5, 6, 7]]
+        words = known.written(cursor, "SELECT 'a' IN (%s, %s)", ("a", "b"))
+        assert cursor.execute(words).fetchone() == (True,), "a list of words stays one"
+
+
 def test_opening_a_store_again_adds_no_handler_of_logs(postgres: str, bare: Path) -> None:
     Memory(postgres, embedder="none").close()
     before = list(logging.getLogger("psycopg.pool").handlers)
@@ -593,7 +607,7 @@ def test_a_write_and_a_block_for_a_prompt_take_few_round_trips(store: Memory, mo
         "block of a fact": lambda: store.context("Where does Yuna live?"),  # and the fact that is asked for
         "write": lambda: store.write("The ferry leaves at nine."),  # its turn with what is asked first; the row and all the rest
         "write of a fact": lambda: store.write("내 동생 민아는 대구에 산다."),  # and the facts of it
-    }.items()} == {"search": (3, 4), "block": (5, 12), "block of a fact": (6, 13), "write": (2, 13), "write of a fact": (2, 16)}
+    }.items()} == {"search": (3, 4), "block": (4, 12), "block of a fact": (5, 13), "write": (2, 9), "write of a fact": (2, 12)}
     talk = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "안녕"}]
     assert costs(lambda: store.add_conversation(talk, "c"))[0] == 9, "what the conversation has is asked once, and along with the turn"
     with store.backend.transaction() as tx:  # a part that fails is undone, and what waited before it is stored

@@ -5,7 +5,10 @@ from collections.abc import Iterator
 import pytest
 
 from rlm.core.clock import ManualClock
+from rlm.search.candidates import Query
+from rlm.search.explainer import ExplainedHit, Explainer
 from rlm.service.memory import Memory
+from rlm.store.filters import Filters
 
 TEA, RENT = "Mina drinks green tea.", "Mina pays the rent on the first."
 
@@ -45,6 +48,21 @@ def test_the_best_hits_beside_many_equal_texts_are_found(memory: Memory) -> None
     (other,) = told(memory, RENT)
     first, second = memory.search("Mina green tea", k=2)
     assert len(first.duplicates) == 39 and second.id == other
+
+
+@pytest.mark.parametrize("number", [40, 3000])
+def test_very_many_equal_texts_are_ranked_twice_at_most(memory: Memory, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    memory.write_many([{"text": TEA}] * number)
+    memory.write(RENT)
+    wanted, find = list[int](), Explainer.find
+
+    def counted(explainer: Explainer, query: Query, k: int, filters: Filters) -> list[ExplainedHit]:
+        wanted.append(k)
+        return find(explainer, query, k, filters)
+    monkeypatch.setattr(Explainer, "find", counted)
+    found = memory.search("Mina green tea", k=3)
+    assert found[0].memory.text == TEA and len(found) == (2 if number == 40 else 1)
+    assert len(wanted) == 2, f"{number} equal texts were ranked for {wanted}"
 
 
 def test_what_a_search_shows_for_an_older_memory_is_explained(memory: Memory) -> None:

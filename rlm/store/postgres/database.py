@@ -49,6 +49,12 @@ _GONE = "SELECT instance FROM moved_namespaces WHERE namespace = %s"  # where a 
 _GENERATION: Question = ("SELECT n FROM current_generation", ())
 _CAUGHT = "INSERT INTO memories ("  # the one statement whose refusal is caught inside its transaction
 _WRITES = ("INSERT", "UPDATE", "DELETE")
+_OFTEN = ("INSERT", "DELETE")  # writes that are worth preparing
+_TURN = f"""
+WITH patience AS MATERIALIZED (SELECT set_config('lock_timeout', ?, true)),
+  store AS MATERIALIZED (SELECT pg_advisory_xact_lock_shared({STORE_LOCK}) FROM patience)
+INSERT INTO generations AS g (namespace, n) SELECT ?, 1 FROM store ON CONFLICT (namespace) DO UPDATE SET n = g.n + 1
+RETURNING set_config('lock_timeout', '0', true)"""  # one after the other: each part reads the one before
 _PLAIN_INSERT = re.compile(r"(?s)(INSERT INTO [^%]+ VALUES )(\((?:%s(?:, )?)+\))$")  # many rows of it are one statement
 
 
@@ -72,7 +78,20 @@ class ThreadState:
 
 
 _PLACEHOLDER = re.compile(r"%s|%\(\w+\)s|%%")
-_BY_NUMBER = re.compile(r" WHERE m\.seq IN \((?:%s(?:, )?)+\)$")  # records of memories that were found
+_NUMBERS = re.compile(r"(?<! NOT) IN \((%s(?:, %s)*)\)")  # a list of numbers, as `one_of` writes it
+
+
+def _with_array(statement: str, values: Sequence[Any] | Mapping[str, Any]) -> tuple[str, Sequence[Any] | Mapping[str, Any]]:
+    "A statement with its list of numbers as one value, so that its text, which is prepared, is the same however long the list is."
+    if isinstance(values, Mapping) or (found := _NUMBERS.search(statement)) is None:
+        return statement, values
+    first, many = statement.count("%s", 0, found.start()), found[1].count("%s")
+    numbers = values[first:first + many]
+    if not all(type(n) is int for n in numbers):
+        return statement, values
+    listed = "{" + ",".join(map(str, numbers)) + "}"
+    return (f"{statement[:found.start()]} = ANY (%s::bigint[]){statement[found.end():]}",
+            (*values[:first], listed, *values[first + many:]))
 
 
 class PreparedStatements:
@@ -91,6 +110,7 @@ class PreparedStatements:
                 values: Sequence[Any] | Mapping[str, Any],  # values of its placeholders
                 ) -> str:
         "Return a statement with its values written in, or what executes it with these."
+        statement, values = _with_array(statement, values)
         if (said := self.said.get(statement)) is None:
             if len(self.sent) > MOST_COUNTED:  # statements for so and so many values each have a text of their own
                 self.sent.clear()
@@ -257,7 +277,7 @@ class StatementPipeline:
     def span(self,
              state: ThreadState,     # state of the thread
              namespace: str | None,  # the partition that is seen; None: the whole store
-             begin: Sequence[str],   # statements that begin it
+             begin: str,             # statement that begins it
              questions: Sequence[Question] = (),  # questions that are asked along; each is answered from that once, when it is asked inside
              ) -> Iterator[None]:
         "Yield a transaction or snapshot. Leaves the thread outside of any."
@@ -285,7 +305,7 @@ class StatementPipeline:
             state.generations.clear()
             self.server.put_back(connection)
 
-    def _begin(self, namespace: str | None, begin: Sequence[str],
+    def _begin(self, namespace: str | None, begin: str,
                questions: Sequence[Question]) -> "tuple[Connection[Any], list[list[tuple[Any, ...]]]]":
         "Begin a transaction on a free connection, on another one when that was lost while nobody used it; return it with the answers."
         import psycopg
@@ -298,7 +318,7 @@ class StatementPipeline:
             try:
                 scope = "" if scopes.pop(connection, ...) == namespace else scope_statements(namespace).decode()
                 cursor = connection.cursor()
-                cursor.execute(f"{begin[0]}; {scope}{'; '.join([*begin[1:], *self.server.written_out(cursor, questions)])}".encode())
+                cursor.execute(f"{begin}; {scope}{'; '.join(self.server.written_out(cursor, questions))}".encode())
                 answers = _results(cursor)
                 scopes[connection] = namespace
                 return connection, answers[len(answers) - len(questions):]
@@ -528,7 +548,7 @@ class PostgresDatabase:
         if state.uncommitted and sql.lstrip().startswith(_WRITES) and "RETURNING" not in sql and ";" not in statement:
             with self._pipeline.cursor(state) as cursor:
                 known = self._server.statements(cursor)
-                said = known.written(cursor, statement, values) if sql.startswith("INSERT") else cursor.mogrify(statement, values)
+                said = known.written(cursor, statement, values) if sql.startswith(_OFTEN) else cursor.mogrify(statement, values)
                 self._pipeline.postpone(state, self.namespace, cursor, said, 1)
             return []
         return self._ask_again(state, statement, values)
@@ -595,7 +615,8 @@ class PostgresDatabase:
             before = state.failed
             with self._pipeline.savepoint(state):
                 if state.uncommitted and not state.turns & {None, self.namespace}:
-                    self._pipeline.flush(state, self._turn())
+                    with self._pipeline.cursor(state) as cursor:
+                        self._pipeline.flush(state, "; ".join(self._server.written_out(cursor, self._turn(0))))
                     state.turns.add(self.namespace)
                 with self.ahead(ahead):
                     yield
@@ -604,8 +625,7 @@ class PostgresDatabase:
                     raise self._pipeline.half_done()
             return
         wait = int(1000 * (self.busy_timeout_s if patience is None else min(patience, self.busy_timeout_s)))
-        begin = ("BEGIN", f"SET LOCAL lock_timeout = {max(wait, 1)}", self._turn(), "SET LOCAL lock_timeout = 0")
-        with self._pipeline.span(state, self.namespace, begin, ahead):
+        with self._pipeline.span(state, self.namespace, "BEGIN", (*self._turn(max(wait, 1)), *ahead)):
             state.uncommitted = True
             state.turns.add(self.namespace)
             yield
@@ -623,7 +643,7 @@ class PostgresDatabase:
             yield
             return
         self._look_around(state)
-        with self._pipeline.span(state, self.namespace, ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",), (_GENERATION,)):
+        with self._pipeline.span(state, self.namespace, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", (_GENERATION,)):
             state.generations[self.namespace] = int(self.query(*_GENERATION)[0][0])
             yield
 
@@ -673,14 +693,13 @@ class PostgresDatabase:
                               configure=lambda connection: configure(connection, self.read_only),
                               kwargs={"autocommit": True, "cursor_factory": ClientCursor, "connect_timeout": CONNECT_SECONDS})
 
-    def _turn(self) -> str:
-        """The statements that take this writer's turn and raise the generation. Writers of different namespaces do not wait for each other;
-        one of the whole store waits for all."""
-        if self.namespace is None:
-            return f"SELECT pg_advisory_xact_lock({STORE_LOCK}); UPDATE store_generation SET n = n + 1"
-        from psycopg import sql
-        return (f"SELECT pg_advisory_xact_lock_shared({STORE_LOCK}); INSERT INTO generations AS g (namespace, n) VALUES "
-                f"({sql.Literal(self.namespace).as_string()}, 1) ON CONFLICT (namespace) DO UPDATE SET n = g.n + 1")
+    def _turn(self, patience: int) -> tuple[Question, ...]:
+        """The statements that take this writer's turn, within so many milliseconds (0: any number), and raise the generation. Writers of
+        different namespaces do not wait for each other; one of the whole store waits for all."""
+        if self.namespace is not None:
+            return ((_TURN, (str(patience), self.namespace)),)
+        return (("SELECT set_config('lock_timeout', ?, true)", (str(patience),)), (f"SELECT pg_advisory_xact_lock({STORE_LOCK})", ()),
+                ("UPDATE store_generation SET n = n + 1 RETURNING set_config('lock_timeout', '0', true)", ()))
 
     def _ask_again(self, state: ThreadState, statement: str, values: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, ...]]:
         "Run one statement and return its rows; a question outside of a transaction whose connection was lost is asked a second time."
@@ -695,7 +714,7 @@ class PostgresDatabase:
     def _ask(self, state: ThreadState, statement: str, values: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, ...]]:
         "Run one statement and return its rows."
         with self._pipeline.cursor(state) as cursor:
-            if _BY_NUMBER.search(statement):
+            if _NUMBERS.search(statement):  # asked again and again, each time for others
                 self._pipeline.send(state, self.namespace, cursor, self._server.statements(cursor).written(cursor, statement, values))
             else:
                 self._pipeline.send(state, self.namespace, cursor, statement, values)
