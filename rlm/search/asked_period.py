@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 from ..core.text.normal_form import LazyPattern
 from .query_features import dates_in
-from .relative_time import Period, calendar_month, calendar_year, relative_periods, whole_days
+from .relative_time import Period, calendar_month, calendar_year, midnight, relative_periods, whole_days
 
 # %% ../../nbs/30_search/13_asked_period.ipynb #44fa2773
 _NAMED = LazyPattern(  # the words of a date with what stands before and after them
@@ -20,12 +20,13 @@ _NAMED = LazyPattern(  # the words of a date with what stands before and after t
     r"(?:(?:19|20)\d\d년 ?)?\d{1,2}월(?: ?\d{1,2}일)?|(?:19|20)\d\d년", re.I)
 
 
-def _by_name(text: str, today: datetime) -> tuple[Period | None, str]:
+def _by_name(text: str, now: datetime, where: tzinfo) -> tuple[Period | None, str]:
     "The period of the one date that a text names, and the text without it; None: it names none, several, or one to come."
     dates = dates_in(text)
     if len(dates) != 1 or not (dates[0].month or dates[0].year):
         return None, text
-    date, tomorrow = dates[0], today + timedelta(days=1)
+    date, today = dates[0], midnight(now, where)
+    tomorrow = today + timedelta(days=1)
     rest = _NAMED.sub(lambda m: " " if dates_in(m[0]) else m[0], text)
     try:
         day = today.replace(year=date.year or today.year, month=date.month or 1, day=date.day or 1)
@@ -61,7 +62,7 @@ def asked_period(question: str,  # question as it was asked
         return None
     found, text = relative_periods(question, now, where)
     if not found:
-        period, text = _by_name(text, now.astimezone(where).replace(hour=0, minute=0, second=0, microsecond=0))
+        period, text = _by_name(text, now, where)
         found = [period] if period else []
     if len(found) != 1 or dates_in(text) or (_TO_COME.search(question) and not _PAST.search(question)):
         return None

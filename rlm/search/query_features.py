@@ -32,7 +32,7 @@ _DATED = LazyPattern(rf"\b(?:(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+)?(?P
 _ISO = LazyPattern(r"\b(?P<y>(?:19|20)\d\d)-(?P<m>\d\d)(?:-(?P<d>\d\d))?\b")
 _KOREAN = LazyPattern(r"(?:(?P<y>(?:19|20)\d\d)년\s*)?(?P<m>1[0-2]|[1-9])월(?:\s*(?P<d>[12]\d|3[01]|[1-9])일)?")
 _YEAR = LazyPattern(r"\b(?P<y>(?:19|20)\d\d)(?=\b|년)")
-_MAY_DATE = LazyPattern("|".join([*(m[:3] for m in MONTHS), r"\d"]), re.I)  # in every text that names a date
+_MAY_DATE = LazyPattern("|".join([*(m[:3] for m in MONTHS), r"(?:19|20)\d\d", "월"]), re.I)  # in every text that names a date
 _BEFORE_MAY = LazyPattern(r"\b(in|of|since|until|during|last|next|this)\s+$", re.I)
 _BACK = 32  # characters before *may* that are searched for a preposition
 

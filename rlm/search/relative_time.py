@@ -8,7 +8,7 @@ __all__ = ['Period', 'ANY_DAY', 'whole_days', 'calendar_month', 'calendar_year',
 
 # %% ../../nbs/30_search/00_relative_time.ipynb #7a217053
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, tzinfo
 
@@ -108,15 +108,21 @@ _AGO = LazyPattern(r"(?:ago|back|전)$", re.I)
 ANY_DAY = datetime(2026, 5, 20, tzinfo=UTC)  # a present for which a text is read when its words matter, and not its dates
 
 
-def _told(text: str, today: datetime) -> tuple[list[tuple[re.Match[str], Period]], str]:
-    "The periods that a text tells from today, each with its words, and the text without them."
-    found = list[tuple[re.Match[str], Period]]()
+def _told(text: str) -> tuple[list[tuple[re.Match[str], _Reader]], str]:
+    "The words of a text that tell a period from today, each with what reads them, and the text without them."
+    found, text = list[tuple[re.Match[str], _Reader]](), text.strip()
     for pattern, read in _PERIODS if _HINT.search(text) else ():
         if m := pattern.search(text):
-            with suppress(ValueError, OverflowError):  # three thousand years ago
-                found.append((m, read(m, today)))
+            found.append((m, read))
             text = f"{text[:m.start()].rstrip()} {_PARTICLE.sub('', text[m.end():])}".strip()
     return found, text.replace(" ?", "?")
+
+
+def _periods(told: list[tuple[re.Match[str], _Reader]], today: datetime) -> Iterator[tuple[re.Match[str], Period]]:
+    "The periods that words tell from today, each with its words."
+    for m, read in told:
+        with suppress(ValueError, OverflowError):  # three thousand years ago
+            yield m, read(m, today)
 
 
 def relative_periods(text: str,            # words of a question
@@ -124,8 +130,8 @@ def relative_periods(text: str,            # words of a question
                      where: tzinfo = UTC,  # zone in which days begin
                      ) -> tuple[list[Period], str]:  # periods in that zone, and the text without their words
     "Return the periods that a text tells from today: *last month*, *two weeks ago*, 작년."
-    found, rest = _told(text.strip(), midnight(now, where))
-    return [period for _, period in found], rest
+    told, rest = _told(text)
+    return [period for _, period in _periods(told, midnight(now, where))] if told else [], rest
 
 
 def relative_moment(text: str,            # words of a question
@@ -134,8 +140,10 @@ def relative_moment(text: str,            # words of a question
                     month: int | None = None,  # number of a month that is named without its year: that month of *last year*; None: none is
                     ) -> datetime | None:  # in that zone; None: no period that is over is told
     "Return the end of the latest period that is told from today and is over: of *two years ago* that of the day so long ago."
+    if not (told := _told(text)[0]):
+        return None
     ends, today = list[datetime](), midnight(now, where)
-    for m, (start, end) in _told(text.strip(), today)[0]:
+    for m, (start, end) in _periods(told, today):
         if _AGO.search(m[0]):  # as far into its week, month or year as today is into this one
             end = min(end, start + (today - _span(m.groupdict().get("u") or m["u2"], 0, today)[0]) + timedelta(days=1))
         elif month and start.month == 1 and (end.year, end.month) == (start.year + 1, 1):

@@ -45,9 +45,10 @@ class VectorCache:
         keys, changes = list(zip(seqs.tolist(), chunks.tolist(), strict=True)), self._changes
         rows = [self._known.get(s, {}).get(c) for s, c in keys]
         if missing := [i for i, row in enumerate(rows) if row is None]:
-            for i, row in zip(missing, center(self.fetch(seqs[missing], chunks[missing]), self.mean), strict=True):
+            new = center(self.fetch(seqs[missing], chunks[missing]), self.mean)
+            for i, row in zip(missing, new, strict=True):
                 rows[i] = row
-            self._keep([(*keys[i], row) for i in missing if (row := rows[i]) is not None and not np.isnan(row[0])], changes)
+            self._keep([(*keys[missing[n]], new[n]) for n in np.flatnonzero(~np.isnan(new[:, 0])).tolist()], changes)
         return np.array(rows, np.float32).reshape(len(keys), len(self.mean))
 
     def _keep(self, found: Iterable[tuple[int, int, Floats]], changes: int) -> None:
