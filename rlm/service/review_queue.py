@@ -20,6 +20,7 @@ from ..store.records import Event, MemoryRecord, new_record
 from ..store.facts import Rejection
 from ..store.storage import SQLStorage
 from ..companion.statement import language_data, normal_value, relation_of
+from ..companion.fact_extraction import MOST_CHARACTERS
 from ..companion.rejection import at_each_detail, refused_values, rejectable, wordings_of, words_for
 from ..companion.supersession import DISPUTES
 from .input_parsing import read_k
@@ -83,6 +84,13 @@ def _unknown_relation(storage: SQLStorage, namespace: str, relation: str | None)
             + (f" Did you mean {near!r}?" if near else ""))
 
 
+def _deleted_whole(records: Sequence[MemoryRecord]) -> str:
+    "What is said of the long texts among deleted memories: more goes with them than what was rejected. Empty: there are none."
+    long = [r.id for r in records if len(r.text) > MOST_CHARACTERS]
+    return (f"Deleted whole, since it states what was rejected: {', '.join(long)}. `rlm memory history ID` shows the text; write it again "
+            "without that sentence.") if long else ""
+
+
 class ReviewQueue:
     """What a person decides about memories: `waiting` lists what is not confirmed, `accept` confirms it, `reject` refuses a value for
     good, `lift` allows it again."""
@@ -127,11 +135,12 @@ class ReviewQueue:
             made = known[0] if known[0] is not None and None not in known else self.storage.rejections.add(
                 self.namespace, values, now, valid_text(actor, "actor", 100), why, memory.id if memory else None)
             wrong = _memories_stating(self.storage, self.namespace, values, candidates)
+            note = _deleted_whole(self.storage.get(wrong, self.namespace))
             if wrong:
                 self.writer.delete(wrong, erase=False, force=True)
             detail = {"rejection": made.id, "actor": actor, "deleted": wrong}
             tx.log([Event(now, "reject", memory.id if memory else made.id, self.namespace, detail)])
-        return replace(made, note="" if wrong else _unknown_relation(self.storage, self.namespace, relation))
+        return replace(made, note=note if wrong else _unknown_relation(self.storage, self.namespace, relation))
 
     def _known(self, id: str) -> MemoryRecord:
         "A memory, or the last version of a deleted one."

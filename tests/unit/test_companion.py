@@ -691,6 +691,13 @@ def test_a_rejected_value_does_not_come_back_beside_a_text_within_a_long_one_or_
     assert [r.text for r in told] == ["Where do you live?", "Bergen."]
 
 
+def test_a_rejection_names_the_long_texts_that_are_deleted_with_it(memory: Memory) -> None:
+    home, long = memory.write("I live in Oslo."), memory.write("It rained all day and I read a book. " * 60 + "I live in Oslo.")
+    said = memory.companion.reject(home.id).note
+    assert long.id in said and home.id not in said and long.id not in {r.id for r in memory.list()}
+    assert memory.companion.reject(memory.write("I like tea.").id).note == ""
+
+
 @pytest.mark.parametrize(("said", "value"), [
     ("no worries, perfect", None), ("No problem, that's great", None), ("nothing wrong with that", None), ("good morning", None),
     ("no", -1.0), ("No, that's wrong", -1.0), ("틀린 말은 아니네", None), ("오답이야", -1.0), ("맞지 않아", -1.0), ("맞는 말이야", 1.0)])
