@@ -290,9 +290,9 @@ def test_a_signature_is_shown_as_the_source_writes_it() -> None:
     assert signature_as_written("x = 3") == ""
 
 
-def test_the_api_page_of_a_module_begins_with_its_own_class_and_leaves_out_twins() -> None:
+def test_the_api_page_of_a_module_begins_with_its_own_class_and_shows_a_method_once() -> None:
     page = ("The module.\n\n## class Receipt {#Receipt}\n\nReceipt(flush = Store.<lambda>)\n\n## class Memory {#Memory}\n\nA memory.\n\n"
-            "### Memory.write {#Memory.write}\n\nStore it.\n\n### Memory.awrite {#Memory.awrite}\n\nDo what `write` does, in a thread.\n\n"
+            "### Memory.write {#Memory.write}\n\nStore it.\n\n### Memory.write {#Memory.write}\n\nStore it.\n\n"
             "### Memory.close {#Memory.close}\n\nClose it.\n")
     shown = reading_order(page, "rlm.service.memory")
     assert re.findall(r"^#+ .*?(?= \{)", shown, re.M) == ["## class Memory", "### Memory.write", "### Memory.close", "## class Receipt"]
