@@ -62,6 +62,18 @@ _MNEMONIC = (r"(?i:\b(?:seed|recovery|mnemonic|wallet)(?: (?:phrase|words))?)[^\
              r"(?P<value>[a-z]{3,8}(?:,?\s[a-z]{3,8}){11,23})\b")
 _HYPHENED = (rf"(?i:(?<![A-Za-z]){_NAME}){_PURPOSE}(?:\s{{0,3}}[:=]|\s(?i:is|was)(?: now)?:?)\s{{0,3}}[\"'`]?"
              r"(?P<value>[A-Za-z]{4,14}(?:-[A-Za-z]{4,14}){3,7})(?![\w-])")
+_PASSWORD = r"(?:pass ?(?:word|code)|passwd|pwd)"
+_SPELLED = (rf"(?i:(?<![A-Za-z]){_PASSWORD}){_PURPOSE}(?:\s{{0,3}}[:=\uff1a]|\s(?i:is|was)(?: now)?:?(?=\s?[\"'`“‘]))\s{{0,3}}"
+            r"[\"'`“‘]?(?P<value>[A-Za-z]{5,32})(?=[\"'`”’]|[.,;!]?\s*(?:\n|$))")  # in quotes, or last
+_STATES = """string required optional mandatory incorrect invalid expired empty blank null none undefined true false default hidden
+visible public unique basic plain hashed encrypted salted masked shared reset unset enabled disabled unknown unchanged updated pending
+password passcode passphrase pwd admin root guest input prompt text home strict secure insecure forgot"""
+_SPELLED_KO = (r"(?:비밀번호|비번|패스워드)(?:\s{0,3}[:=：]|은|는|이|가)?\s{0,3}[\"'`‘“]?(?P<value>[A-Za-z]{5,32})"
+               r"(?=[\"'`’”]?(?:이야|야|이에요|예요|에요|입니다|임|이다)?[.,!~]?\s*(?:\n|$))")
+_PASSPORT = (r"(?i:passport)(?:(?i: ?(?:number|num\.?|no\.?|#))(?: (?i:is|was))?[ :=#]{0,3}(?=[A-Z]{0,2}\d)|"
+             r"(?: (?i:is|was)|\s?[:=])\s?(?=[A-Z]))"
+             r"(?P<value>[A-Z]{0,2}\d{6,9})(?![\w-])")
+_PASSPORT_KO = r"여권\s?번호(?:은|는|이|가)?\s{0,3}[:=：]?\s{0,3}(?P<value>[A-Z]{1,2}\d{7,8}|[A-Z]\d{3}[A-Z]\d{4})(?![A-Za-z0-9])"
 _RESIDENT = r"(?<![\d-])\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?P<hyphen>[-–]?)[1-8]\d{6}(?![\d-])"
 _RESIDENT_NAMED = (r"(?:주민(?:등록)?\s?번호|외국인\s?등록\s?번호|(?i:resident registration (?:number|no\.?)|RRN))[^\d\n]{0,12}"
                    r"(?P<value>\d{6}\s?[-–]?\s?\d{7})(?!\d)")
@@ -88,6 +100,12 @@ def _is_value(text: str) -> bool:
     words = [word.lower() for word in _SUBWORD.findall(text)]
     filler = _MARKS.intersection(words) and _FILLER.issuperset(words) and not re.search(r"[!#%^&*?~+@]", text)
     return not filler and not _CODE.fullmatch(text)
+
+
+def _is_spelled(text: str) -> bool:
+    "Whether a word of letters stands for itself: it tells nothing of a password, and is no placeholder's."
+    word = text.lower()
+    return word not in _NO_PASSPHRASE and word not in _FILLER and word not in _STATES.split() and not word.endswith(("ed", "able", "ible"))
 
 
 def _is_passphrase(text: str) -> bool:
@@ -177,6 +195,10 @@ SECRETS: tuple[_Rule, ...] = (
     _Rule("recovery phrase", 0, _needs("seed", "recovery", "mnemonic", "wallet"), (4, 360), LazyPattern(_MNEMONIC)),
     _Rule("password", 0, _needs("pin ", "pin:", "pin-", "pincode", "passcode", "pass code"), (4, 240), LazyPattern(_PIN)),
     _Rule("password", 3, _needs("비밀번호", "비번", "암호", "패스워드", "키", "토큰", "핀"), (24, 120), LazyPattern(_KOREAN), _is_value),
+    _Rule("password", 0, _needs("passw", "passcode", "pass code", "pwd"), (4, 160), LazyPattern(_SPELLED), _is_spelled),
+    _Rule("password", 3, _needs("비밀번호", "비번", "패스워드"), (4, 120), LazyPattern(_SPELLED_KO), _is_spelled),
+    _Rule("passport number", 0, _needs("passport"), (4, 60), LazyPattern(_PASSPORT)),
+    _Rule("passport number", 3, _needs("여권"), (4, 60), LazyPattern(_PASSPORT_KO)),
     _Rule("resident number", 2, (b"0" * 13,), _WHOLE, LazyPattern(_RESIDENT), _is_resident),
     _Rule("resident number", 2, (b"0" * 13,), _WHOLE, LazyPattern(_RESIDENT_NAMED)),
     _Rule("social security number", 0, _needs("ssn", "social security"), (4, 80), LazyPattern(_SSN)),
