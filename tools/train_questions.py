@@ -5,7 +5,8 @@ torch/bin/python tools/train_questions.py rlm/data/e5_questions.npz --locomo FOL
 torch/bin/python tools/train_questions.py e5_questions.npz --measure lives,korean --locomo FOLDER
 
 It learns from three sets; the second line also measures over the whole ranking what that is worth on two others. Vectors of memories
-stay what they are. Ten minutes of an idle core, and some for the vectors of the memories. Sums differ by machine, so the file does, too.
+stay what they are; the model of turns reads vectors of questions and is fitted anew afterwards, as the chapter of the companion's
+benchmark does. Ten minutes of an idle core, and some for the vectors of the memories. Sums differ by machine, so the file does, too.
 """
 import argparse
 import json

@@ -12,6 +12,7 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -190,10 +191,15 @@ def train_turns(turns: Sequence[Mapping[str, Any]],  # labelled turns
     np.savez_compressed(path, embedder=model.name, weights=np.concatenate([w[:-1] * scale, bias]).astype(np.float32))
 
 
+def _embed_turn(model: CachingEmbedder, turn: str) -> Vector:
+    return np.asarray(model.embed([turn], "query")[0], np.float64)
+
+
 def _model_of(turns: Sequence[Mapping[str, Any]], model: CachingEmbedder) -> Callable[[str], Vector]:
     "The model of turns that comes with the package, over turns that are embedded at once."
-    texts, weights = [t["text"] for t in turns], turn_model()[1]
-    return dict(zip(texts, model.embed(texts, "query") @ weights[:-1] + weights[-1], strict=True)).__getitem__
+    weights = turn_model()[1]
+    model.embed([t["text"] for t in turns], "query")  # kept by the model; a turn that lacks its subject is embedded when it comes
+    return lambda turn: np.asarray(_embed_turn(model, turn) @ weights[:-1] + weights[-1])
 
 
 def _teach(policy: MemoryPolicy,             # learns
@@ -264,11 +270,9 @@ def _decision_rows(folder: Path,  # folder of the labelled sets
         makers: dict[str, Callable[[], MemoryPolicy]] = {
             "": lambda votes=votes: MemoryPolicy(ContextualBandit(seed), seed=seed, model=votes)}  # type: ignore[misc]
         if not isinstance(model, str):
-            texts = [t["text"] for t in turns]
-            vectors = dict(zip(texts, model.embed(texts, "query").astype(np.float64), strict=True))
-            inputs = len(next(iter(vectors.values()))) + len(FEATURES)
-            makers["enhanced, "] = lambda n=inputs, found=vectors, votes=votes: MemoryPolicy(  # type: ignore[misc]
-                EnhancedBandit(n, seed), seed=seed, embed=found.__getitem__, model=votes)
+            inputs, embed = model.dim + len(FEATURES), partial(_embed_turn, model)
+            makers["enhanced, "] = lambda n=inputs, embed=embed, votes=votes: MemoryPolicy(  # type: ignore[misc]
+                EnhancedBandit(n, seed), seed=seed, embed=embed, model=votes)
         for name, make in makers.items():
             after = _decisions_after(turns, make, seed)
             yield _drawn(f"decisions after feedback: {name}macro-F1, {language}", after, [], seed)

@@ -130,7 +130,7 @@ _DROPPED = LazyPattern(  # beginning of a turn whose verb has no subject: it is 
     r"based|called|named|fixed|solved|sorted|confused|worried|scared)[a-z]{2,}[a-df-z]ed)|(?P<am>thinking (?:of|about)|"
     r"moving (?:to|in|out)|living (?:in|with)|working (?:at|for|in|as)|staying (?:at|in|with)|starting|expecting)"
     r"(?!.* (?:is|are|was|were|takes?|costs?|can|would|will) )|"
-    r"(?P<have>been)) (?!(?:it|that|you|this|him|her|them|by)\b)", re.I)
+    r"(?P<have>been)) (?!(?:i|it|that|you|this|him|her|them|by)\b)", re.I)
 
 
 def with_subject(text: str,  # a turn, with its apostrophes
@@ -138,7 +138,8 @@ def with_subject(text: str,  # a turn, with its apostrophes
     "Return a turn with the *I* that its first verb lacks, as in a chat: *finally I booked the train* for *finally booked the train*."
     def told(m: re.Match[str]) -> str:
         subject = "I" if m["i"] else "I'm" if m["am"] else "I've"
-        return f"{m['lead']}{subject} {m[0][len(m['lead']):]}"
+        verb = m[0][len(m["lead"]):]
+        return f"{m['lead']}{subject} {verb[0].lower()}{verb[1:]}"
     return _DROPPED.sub(told, text, count=1)
 
 

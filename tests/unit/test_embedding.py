@@ -23,6 +23,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlm import Memory
+from rlm.bench.baselines import caching_embedder
+from rlm.bench.companion import LANGUAGES, labelled, train_turns
+from rlm.companion.policy import turn_model
 from rlm.core.clock import ManualClock
 from rlm.core.errors import EmbeddingError, InvalidInput, ModelMismatch, StoreReadOnly
 from rlm.core.retry import retry_delay
@@ -768,3 +771,15 @@ def test_the_command(path: Path) -> None:
 def test_unknown_stamp_is_none(memory: Memory) -> None:
     assert memory.backend.vectors.model() is None
     assert isinstance(model_info(Letters()), EmbeddingModelInfo)
+
+
+@needs_onnx
+def test_the_model_of_turns_was_fitted_to_the_vectors_that_questions_have_now(tmp_path: Path) -> None:
+    model, data = caching_embedder("e5"), Path(__file__).parent.parent / "data"
+    assert not isinstance(model, str)
+    names = ("turns", "turns_more", "turns_new", "turns_late")
+    turns = [t for name in names for code in LANGUAGES for t in labelled(data, name, code, "dev")]
+    train_turns(turns, model, tmp_path / "turns.npz")
+    with np.load(tmp_path / "turns.npz") as fitted:
+        shipped = turn_model()[1]
+        assert np.abs(fitted["weights"] - shipped).max() < 0.05 * np.abs(shipped).max(), "fit it anew, as the benchmark's chapter does"

@@ -8,7 +8,6 @@ from rlm.core.clock import ManualClock
 from rlm.search.candidates import Query
 from rlm.search.explainer import ExplainedHit, Explainer
 from rlm.service.memory import Memory
-from rlm.store.filters import Filters
 
 TEA, RENT = "Mina drinks green tea.", "Mina pays the rent on the first."
 
@@ -56,9 +55,9 @@ def test_very_many_equal_texts_are_ranked_twice_at_most(memory: Memory, monkeypa
     memory.write(RENT)
     wanted, find = list[int](), Explainer.find
 
-    def counted(explainer: Explainer, query: Query, k: int, filters: Filters) -> list[ExplainedHit]:
+    def counted(explainer: Explainer, query: Query, k: int) -> list[ExplainedHit]:
         wanted.append(k)
-        return find(explainer, query, k, filters)
+        return find(explainer, query, k)
     monkeypatch.setattr(Explainer, "find", counted)
     found = memory.search("Mina green tea", k=3)
     assert found[0].memory.text == TEA and len(found) == (2 if number == 40 else 1)
