@@ -88,5 +88,5 @@ def test_ways_ties_and_differences_of_classes() -> None:
                          "grid:Disconnector: A switch that shows a visible gap and breaks no load.; "
                          "grid:Recloser: A breaker that closes again by itself.",
                          "Does every transformer have at least two windings?": True,
-                         "Does every transformer have exactly one winding?": None, "Which assets are critical?": {"t1"},
+                         "Does every transformer have exactly one winding?": False, "Which assets are critical?": {"t1"},
                          "Which assets are expensive?": None, "변압기의 정격 전압을 어떻게 표현해?": {"ratedVoltage"}})
