@@ -82,6 +82,7 @@ def fill(memory: Memory, word: str) -> None:
     with memory.backend.transaction() as tx:
         tx.insert([new_record(f"A candidate about {word}.", memory.clock.now(), memory.ctx.namespace, id="w",
                               provenance={"trust": "candidate"})])
+    memory.embeddings.embed_missing(memory.ctx.namespace, memory.clock)
     memory.anchors.move_anchor("A", "a")
     memory.recall(f"{word} harbour")
     memory.context(f"Where is the {word}?")
@@ -131,7 +132,7 @@ def test_each_command_is_walked_or_said_why_not() -> None:
 
 def test_no_command_says_more_of_a_tenant_when_another_one_stores_something(stores: tuple[Path, Path]) -> None:
     alone, beside = (told(place) for place in stores)
-    assert [name for name in alone if alone[name] != beside[name]] == []
+    assert {name: (alone[name], beside[name]) for name in alone if alone[name] != beside[name]} == {}
     assert "green tea" in str(alone["memory search"]) and "lighthouse" not in str(beside)
 
 
@@ -140,7 +141,7 @@ def test_each_command_says_of_a_server_what_it_says_of_a_file(stores: tuple[Path
     copied = CliRunner().invoke(main, ["db", "copy", str(stores[1]), postgres])
     assert copied.exit_code == 0, copied.output
     file, server = told(stores[1]), told(server_path(postgres))
-    assert [name for name in file if file[name] != server[name]] == []
+    assert {name: (file[name], server[name]) for name in file if file[name] != server[name]} == {}
 
 
 def test_no_route_says_more_of_a_tenant_when_another_one_stores_something(stores: tuple[Path, Path], tmp_path: Path) -> None:
@@ -155,5 +156,5 @@ def test_no_route_says_more_of_a_tenant_when_another_one_stores_something(stores
             assert {path: a.status_code for path, a in answers.items()} == dict.fromkeys(answers, 200)
             return {path: timeless(a.text, place) for path, a in answers.items()}
     alone, beside = (ask(place) for place in stores)
-    assert [path for path in alone if alone[path] != beside[path]] == []
+    assert {path: (alone[path], beside[path]) for path in alone if alone[path] != beside[path]} == {}
     assert "green tea" in alone["/v1/memories:search"] and "lighthouse" not in str(beside)
