@@ -101,26 +101,11 @@ def test_a_paragraph_with_figures_names_their_source(page: Path) -> None:
     assert not bare, "\n\n".join(bare)
 
 
-# Chapters with paragraphs or rows whose figures no committed result holds, and how many: what was measured once while a constant was
-# chosen, and constants themselves. None may be added.
-ONCE = {
-    "10_core/06_tokenizer": 8, "10_core/14_compiled": 2, "20_store/08_fulltext": 1, "20_store/17_embedding_model": 1,
-    "25_embedding/01_base": 1, "25_embedding/07_e5": 12, "25_embedding/12_worker": 1, "25_embedding/13_service": 1,
-    "28_index/11_quantizer": 17, "28_index/12_vector_segments": 6, "28_index/15_vector_index": 1, "28_index/16_vector_file": 1,
-    "28_index/19_semantic_index": 2, "30_search/05_scoring": 13, "30_search/07_scorer": 1, "30_search/08_namespace_index": 1,
-    "30_search/09_candidates": 1, "30_search/10_relevance": 10, "30_search/15_index_check": 1, "40_recall/01_adjacency": 2,
-    "40_recall/05_graph": 1, "40_recall/06_anchors": 1, "40_recall/17_local_search": 3, "50_rules/14_resolution": 1,
-    "60_ontology/02_rdf_client": 2, "60_ontology/07_hierarchy": 2, "80_learning/21_runner": 2, "85_companion/08_policy": 1,
-    "85_companion/10_composer": 1, "86_conversation/06_consolidation": 1, "87_federation/03_aggregation": 8,
-    "90_service/11_evaluation": 1, "95_bench/01_report": 2, "95_bench/06_stream": 2, "95_bench/08_durability": 1,
-    "95_bench/09_speed": 1, "95_bench/18_ontology": 1, "95_bench/26_learning": 4, "95_bench/32_postgres": 1}
-
-
-def test_a_figure_of_a_chapter_names_its_source_except_where_it_was_measured_once() -> None:
-    found: dict[str, int] = {}
+def test_a_figure_of_a_chapter_names_its_source() -> None:
+    found: dict[str, list[str]] = {}
     for page, text in texts():
         if page.suffix == ".ipynb":
             prose = re.sub(r"^```.*?^```|^ {4}.*?$", "", text, flags=re.M | re.S).replace("](results/", "](95_bench/results/")
-            if bare := len(list(without_source(prose))):
+            if bare := list(without_source(prose)):
                 found[page.relative_to(ROOT / "nbs").with_suffix("").as_posix()] = bare
-    assert not {name: bare for name, bare in found.items() if bare > ONCE.get(name, 0)}
+    assert not found
