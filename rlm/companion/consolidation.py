@@ -240,7 +240,7 @@ def is_protected(record: MemoryRecord,  # a memory
 
 def slept(record: MemoryRecord,  # an archived memory
           ) -> bool:
-    "Return whether it was sleep that archived a memory, and no one else since."
+    "Return whether sleep archived a memory and its status was not changed since."
     mark = record.extra.get(SLEEP_MARK)
     return record.archived_at is not None and isinstance(mark, dict) and mark.get("archived_at") == to_iso(record.archived_at)
 
@@ -251,7 +251,7 @@ def fate(record: MemoryRecord,       # a memory
          kept_at: datetime | None = None,  # when a person undid that it was forgotten; None: nobody did
          curve: ForgettingCurve = SEED_CURVE,  # numbers of the formula
          ) -> tuple[str, float]:     # `keep`, `compress`, `archive` or `delete`, and what is left of it
-    "Return what becomes of a memory tonight."
+    "Return what sleep does with a memory, and how much of it is left, in [0, 1]."
     days = (now - max(t for t in (record.created_at, record.last_used_at, kept_at) if t is not None)) / timedelta(days=1)
     if is_protected(record):
         return "keep", 1.0

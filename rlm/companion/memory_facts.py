@@ -91,8 +91,8 @@ _ADDRESSED = LazyPattern(rf"\b(?:{'|'.join(sorted(_OWN, key=len, reverse=True))}
 def facts_of(record: MemoryRecord,  # a memory, stored or not
              ) -> MemoryFacts:
     """Return the facts of a block that can end others or be ended: those with one value at a time, those that deny or end something, those
-    of a known relation, those whose value is a list, and those that a model read. Rules and strategies state none; an assistant's or tool's
-    turn is nobody's fact; in a model's notes *you* is the user. A provenance with `facts: False` says that words are kept as they were
+    of a known relation, those whose value is a list, and those that a model read. Rules, strategies and the turns of assistants
+    and tools state none; in a model's notes *you* is the user. A provenance with `facts: False` says that words are kept as they were
     given, a file or an item of a program: they state none either."""
     if record.kind != "block" or record.role not in (None, "user") or is_kept_as_given(record):
         return MemoryFacts()

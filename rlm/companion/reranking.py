@@ -26,7 +26,7 @@ def fact_first(found: Sequence[ExplainedHit],  # hits, best first
                hit: ExplainedHit,              # hit that states the fact: one of them, or one that was not found
                known: float | None,            # relevance of what holds every word, by words alone; None: not known, for a learned ranker
                ) -> list[ExplainedHit]:
-    "Return the hits after the one that states the fact that is asked for, as relevant as the best of them, and not below the floor."
+    "Return the hits with the memory that states the asked fact first: as relevant as the best of them, and at least at the floor."
     if not found:
         return [hit._replace(relevance=known, placed_by=STATES_FACT)]
     if found[0] is hit or found[0].record.seq == hit.record.seq:
@@ -45,7 +45,7 @@ def corrections_first(found: Sequence[ExplainedHit],      # hits, best first
                       correctors: Mapping[int, ExplainedHit],  # number of a memory that says nothing true → what corrects it
                       holding: Collection[int] = (),        # numbers of those of whose time one part is true still
                       ) -> list[ExplainedHit]:
-    "Return the hits with each that says nothing true after what corrects it, which is as relevant as that was, and with less relevance."
+    "Return the hits with each that says nothing true any longer behind its correction, which takes over its relevance; it keeps less."
     out = dict[int, ExplainedHit]()
     for hit in found:
         new = correctors.get(hit.record.seq)
@@ -64,7 +64,7 @@ ASKING = 0.5  # share of its relevance that a first hit keeps which only asks: t
 
 def reply_first(found: Sequence[ExplainedHit],  # hits of which the first only asks
                 ) -> list[ExplainedHit]:        # the same ones
-    "Return hits with the reply to a question of the same conversation before it, if it is among them, and less sure of both."
+    "Return the hits with the reply to the first one before it, if both are of one conversation; both get less relevance."
     hits, first, asked = list(found), found[0], found[0].record
     at = next((n for n, h in enumerate(hits) if h.record.session == asked.session and 0 < h.record.seq - asked.seq <= 2
                and (h.record.speaker, h.record.role) != (asked.speaker, asked.role) and len(h.record.text) <= _REPLY), 0)
@@ -78,7 +78,7 @@ def told_then_first(found: Sequence[ExplainedHit],  # hits, best first
                     told: Sequence[ExplainedHit],   # hits that were told in the period that is asked for, in the order wanted
                     known: float | None,            # relevance of what holds every word, by words alone; None: not known
                     ) -> list[ExplainedHit]:
-    "Return the hits after those that were told in the period, which are as likely as what holds every word, by words alone."
+    "Return the hits behind the memories of a period; by words alone these get the relevance of one that holds every word."
     if not told:
         return list(found)
     there, floor = {h.record.seq for h in told}, found[0].floor if found else 0.0
@@ -92,7 +92,7 @@ def successor_first(found: Sequence[ExplainedHit],  # hits, best first
                     ended: ExplainedHit,            # memory that is over, as a search finds it among all
                     by: ExplainedHit,               # memory that ended it
                     ) -> list[ExplainedHit]:
-    "Return the hits after the one that ended a memory which is likelier than the best of them, as likely as that was; else the hits."
+    "Return the hits; if a memory that has ended is likelier than the best of them, with the one that ended it first, as likely."
     known = ended.relevance
     if known is None or known < ended.floor or (found and known <= (found[0].relevance or 0.0)):
         return list(found)

@@ -383,7 +383,7 @@ class SleepCycle:
         tx.log([Event(now, "update", record.id, self.namespace, detail)])
 
     def _put_away(self, tx: SQLWriter, record: MemoryRecord, change: SleepChange, night: str, now: datetime) -> MemoryRecord:
-        "Archive a memory, or have it told shortly; a merged one leaves its links to the memory that stands for it."
+        "Archive a memory, or have it told shortly; a merged one leaves its links to the memory that it is merged into."
         at, before = version_time(now, record.updated_at), record.extra.get(SLEEP_MARK)
         mark: dict[str, Any] = {"night": night, "why": change.kind, "was": record.status}
         values: dict[str, Any] = {}

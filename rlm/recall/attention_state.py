@@ -295,7 +295,7 @@ class AnswerCache:
                  conditions: Conditions,  # filters and number of hits
                  now: float,              # the present, in seconds since 1970
                  ) -> CachedAnswer | None:
-        "Return the answer to a question of the same words asked of late; whether it `is_near` is for the caller to see."
+        "Return the answer to one of the last questions if it had the same words; the caller has to check `is_near`."
         found = self._reworded.get((wording[0], conditions))
         return None if found is None or found.wording != wording or not found.span[0] <= now < found.span[1] else found
 

@@ -100,7 +100,7 @@ class NeighbourhoodRanker:
                passing: Any = None,    # by number in the index: which memories may be found; None: all
                names: Mapping[str, Sequence[str]] = {},  # name of the question → what it is written as in another script
                ) -> LocalAnswer:
-        "Rank a neighbourhood, if that is not conclusive with the memories elsewhere that hold the words best; say why neither is."
+        "Rank a neighbourhood; if that is not conclusive, again with the best matches by words elsewhere. An empty answer says why."
         first = self.rank(around, terms, features, measured, depth, passing, names)
         bound, unscored = margin + cue_bound(features), self.index.lexical.documents - first.size
         least = bound + tail_bound(k, unscored) + DEFAULT_WEIGHTS.words * first.left
@@ -365,7 +365,7 @@ class LocalizedSearchEngine:
                                 top_k: int = 10,           # number of memories wanted
                                 passing: AllowedDocs | None = None,  # memories that may be found; None: all
                                 ) -> LocalAnswer:
-        "Return the best of a neighbourhood and of those who hold the words, if they are conclusive; never of anything else."
+        "Return the best of a slot's neighbourhood and of the matches by words elsewhere, if they are conclusive; nothing else is read."
         features = self.index.scorer.query_features(query.text)
         found = self.search_slot(self.slot_of(slots, measured), query, features, measured, top_k, passing)
         return found._replace(ranked=self.searcher.reordered(features, measured, found.ranked, top_k, passing)) if found.ranked else found

@@ -66,7 +66,7 @@ def may_hold_amount(text: str,  # text of a memory, in English or Korean
                     kind: str,  # name of an amount, as `asked_amount` returns it
                     ) -> bool:
     """Return whether a text may tell an amount. For a price it has a number that is no date, time, measure or name, or speaks of money;
-    for an age or hour a number or a word of the kind. A text that is too long to be read may."""
+    for an age or hour a number or a word of the kind. A text longer than a page always may."""
     if len(text) > _READ:
         return True
     if kind in _HELD:

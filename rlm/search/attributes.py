@@ -155,7 +155,7 @@ def _may_be_one(name: str, other: str) -> bool:
 
 
 def _are_different(asked: tuple[str, str], told: str, texts: Sequence[str]) -> bool:
-    """Tell whether whose attribute is told is surely not whose is asked for: another relative, a name quite unlike; or a name and a
+    """Tell whether the owner that a text names is surely not the one in question: another relative, a name quite unlike; or a name and a
     relative, of which the one that is asked for is mentioned in a text, and in none together with the other."""
     (whose, of), known = asked, asked[0] in _PEOPLE
     if known and told in _PEOPLE:

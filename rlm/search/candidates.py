@@ -303,7 +303,7 @@ class Searcher:
 
     @property
     def depth(self) -> int:
-        "Return how many memories are ranked at least, so that those may be moved that move."
+        "Return how many memories are ranked at least, so that `reorder` sees all that it may move."
         return REORDERED if self._opening else UPDATES_OF
 
     @property
@@ -319,7 +319,7 @@ class Searcher:
                   k: int,                   # number of memories wanted
                   allowed: AllowedDocs | None,  # memories that may be found; None: all
                   ) -> RankedList:          # best first
-        "Return the best `k` of a ranking in which memories have moved by what they are to others, and all that are equal to the last."
+        "Return the best `k` of a ranking after `reorder` has moved memories in it, and all that are equal to the last."
         return without_surplus(self.reorder(features, measured, ranked, allowed), k)
 
     def reorder(self,
@@ -328,7 +328,7 @@ class Searcher:
                 ranked: RankedList,       # memories, best first
                 allowed: AllowedDocs | None,  # memories that may be found; None: all
                 ) -> RankedList:          # best first
-        """Return a ranking in which memories have moved by what they are to others. Among many conversations, the turn that opens one
+        """Return a ranking in which memories have moved by their relation to others. Among many conversations, the turn that opens one
         moves up with it. A memory that takes the place of an earlier one moves above it, unless the question asks about what was:
         it is linked as `LATER` and the question is about it, too, or it was written singly, is like the earlier one and tells a
         change. Both take vectors."""

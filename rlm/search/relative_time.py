@@ -139,7 +139,7 @@ def relative_moment(text: str,            # words of a question
                     where: tzinfo = UTC,  # zone in which days begin
                     month: int | None = None,  # number of a month that is named without its year: that month of *last year*; None: none is
                     ) -> datetime | None:  # in that zone; None: no period that is over is told
-    "Return the end of the latest period that is told from today and is over: of *two years ago* that of the day so long ago."
+    "Return the end of the latest period that a text names from today and that is over; for *two years ago*, the end of that day."
     if not (told := _told(text)[0]):
         return None
     ends, today = list[datetime](), midnight(now, where)

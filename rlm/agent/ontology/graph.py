@@ -130,7 +130,7 @@ class TripleStore:
     def list_members(self,
                      head: str,  # first node of the list
                      ) -> list[Term]:
-        "Read an RDF list. A list that bites its tail ends there; of one that is shared, the first hundred members are read."
+        "Read an RDF list. A list that leads back to itself ends there; of one that is shared, the first hundred members are read."
         found, seen = list[Term](), set[str]()
         most = SHARED if sum(map(len, self.by_object.get(head, {}).values())) > 1 else self.total
         while head != RDF + "nil" and head not in seen and len(seen) < most:
@@ -199,7 +199,7 @@ def collapse(text: str,  # text of any length
 
 # %% ../../../nbs/60_ontology/03_graph.ipynb #256553f8
 class NamespaceTree:
-    "NamespaceTree in order, each with the longest other one that it begins with."
+    "Namespaces in order, each with the longest other one that it begins with."
 
     def __init__(self,
                  namespaces: Iterable[str],  # beginnings of IRIs
@@ -420,7 +420,7 @@ def page(items: Sequence[T],               # everything there is, in its order
          text: int = 240,                  # characters of a text within an item
          total: int | None = None,         # number of all items, where `items` holds fewer
          ) -> dict[str, Any]:              # head, items, total, truncated, more
-    "Make one page, of at most 2,000 characters as text. Raises `InvalidInput` for a silly offset or limit."
+    "Make one page, of at most 2,000 characters as text. Raises `InvalidInput` for an offset or limit out of range."
     start, wanted = check_int(offset, "offset", 0, 10**9), check_int(limit, "limit", 1, 1000)
     everything = len(items) if total is None else total
     for most, entries, keys in ((text, 6, None), (80, 6, None), (24, 6, None), (24, 3, 24), (24, 2, 12), (24, 1, 4)):

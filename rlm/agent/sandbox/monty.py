@@ -102,7 +102,7 @@ def _error_text(error: Exception, limit: int) -> str:
 
 
 class _WorkerOverrun(Exception):
-    "The worker was busy for too long by the clock on the wall."
+    "The worker was busy for too long in wall time."
 
 
 FAILURES = (MontyError, _WorkerOverrun)  # what a worker raises
