@@ -10,7 +10,8 @@ WANTED = {  # schema of the OpenAPI page → name of the type
     "MemoryOut": "Memory", "HitOut": "Hit", "SearchOut": "SearchResults", "MemoriesOut": "MemoryPage", "ContextOut": "ContextBlock",
     "StatsOut": "Stats", "WriteBody": "MemoryFields", "PatchBody": "MemoryChanges", "FilterFields": "Filters", "TurnBody": "Turn",
     "RecallOut": "RecallResults", "ConversationPageOut": "ConversationPage", "AppliedOut": "RulesAnswer", "ReviewOut": "Review",
-    "RejectionOut": "Rejection", "AuditOut": "Audit", "TimelineItem": "Moment", "PassedOverOut": "PassedOver", "ProblemOut": "Problem"}
+    "RejectionOut": "Rejection", "AuditOut": "Audit", "TimelineItem": "Moment", "PassedOverOut": "PassedOver", "ErasedOut": "Erased",
+    "ProblemOut": "Problem"}
 
 TIMES = ("valid_from", "valid_to", "since", "until", "valid_at", "as_of", "time", "created_at")  # fields of requests
 

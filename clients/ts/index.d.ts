@@ -1,5 +1,5 @@
 import type {
-  Audit, ContextBlock, ConversationPage, Filters, Memory, MemoryChanges, MemoryFields, MemoryPage, Moment, PassedOver, Problem, RecallResults,
+  Audit, ContextBlock, ConversationPage, Erased, Filters, Memory, MemoryChanges, MemoryFields, MemoryPage, Moment, PassedOver, Problem, RecallResults,
   Rejection, Review, RulesAnswer, SearchResults, Stats, Turn,
 } from "./types.js";
 
@@ -99,4 +99,8 @@ export declare class RemoteMemory {
   timeline(options?: { k?: number; since?: string | Date; until?: string | Date; session?: string; speaker?: string; tag?: string }): Promise<Moment[]>;
   stats(): Promise<Stats>;
   namespaces(): Promise<string[]>;
+  /** A whole namespace that the token opens is erased for good. It takes the right admin; the receipt is kept nowhere else. */
+  eraseNamespace(namespace: string): Promise<Erased>;
+  /** What was deleted in a namespace at least so many days ago is erased. It takes the right admin. */
+  purgeNamespace(namespace: string, days: number, options?: { dryRun?: boolean }): Promise<Erased>;
 }

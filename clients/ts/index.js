@@ -29,6 +29,8 @@ export const ROUTES = {
   timeline: ["GET", "/v1/timeline"],
   stats: ["GET", "/v1/stats"],
   namespaces: ["GET", "/v1/namespaces"],
+  eraseNamespace: ["DELETE", "/v1/namespaces/{namespace}"],
+  purgeNamespace: ["POST", "/v1/namespaces/{namespace}/purge"],
 };
 
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
@@ -195,6 +197,15 @@ export class RemoteMemory {
 
   async namespaces() {
     return (await this.#ask("namespaces")).namespaces;
+  }
+
+  /** A whole namespace that the token opens is erased for good. It takes the right admin; the receipt is kept nowhere else. */
+  eraseNamespace(namespace) {
+    return this.#ask("eraseNamespace", { at: { namespace } });
+  }
+
+  purgeNamespace(namespace, days, { dryRun = false, ...other } = {}) {
+    return this.#ask("purgeNamespace", { at: { namespace }, body: { days, dry_run: dryRun, ...other } });
   }
 
   async #ask(verb, { body, headers = {}, ...more } = {}) {

@@ -422,6 +422,22 @@ export interface PassedOver {
   reason: string;
 }
 
+/** The receipt of an erasure, which is kept nowhere else. */
+export interface Erased {
+  /** Memories, deleted ones included; of a dry run, those that would be erased. */
+  erased: number;
+  /** The partition they were in. */
+  namespace: string;
+  /** Recorded time. */
+  at: string;
+  /** The token that erased. */
+  actor: string;
+  /** Their ids. */
+  ids: Array<string>;
+  /** Files beside the store that may still hold their text. */
+  copies: Array<string>;
+}
+
 /** An error, as RFC 9457 has it. */
 export interface Problem {
   /** What kind of error it is. */

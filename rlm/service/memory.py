@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast, overload
 
 from ..core.at_exit import close_at_exit
-from ..core.clock import Clock
+from ..core.clock import Clock, to_iso
 from ..core.errors import InvalidInput, NotFound, StoreError, suggest_existing
 from ..core.settings import Settings, cache_folder
 from ..core.text import valid_label
@@ -68,6 +68,14 @@ class ErasureReport:
     erased: int               # number of memories, deleted ones included
     ids: tuple[str, ...]      # their ids
     copies: tuple[Path, ...]  # files beside the store that may still hold their text
+
+    def as_dict(self,
+                actor: str,          # name of the one who erased
+                bare: bool = False,  # True: copies are told by their names, without a folder
+                ) -> dict[str, Any]:
+        "Return the receipt for JSON."
+        return {"erased": self.erased, "namespace": self.namespace, "at": to_iso(self.at), "actor": actor, "ids": list(self.ids),
+                "copies": [copy.name if bare else str(copy) for copy in self.copies]}
 
 # %% ../../nbs/90_service/07_memory.ipynb #25efe9c0
 class MemoryAdmin:

@@ -7,9 +7,10 @@ import builtins
 import copy
 import json
 import re
-from collections.abc import Iterable, Mapping
-from datetime import date, datetime
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date, datetime, timedelta
 from http.client import HTTPException
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
@@ -18,7 +19,7 @@ from urllib.request import HTTPRedirectHandler, OpenerDirector, ProxyHandler, Re
 from rlm.companion.composer import ContextBlock
 from rlm.core.clock import from_iso, to_iso
 from rlm.core.errors import AlreadyExists, InvalidInput, NotFound, RlmError, StoreBusy, StoreFull, StoreReadOnly, VersionConflict
-from rlm.service.memory import in_thread
+from rlm.service.memory import ErasureReport, in_thread
 from rlm.service.results import Hit, MemoryPage, SearchResults
 from rlm.service.writer import StoredTurns
 from rlm.store.filters import Filters
@@ -88,6 +89,27 @@ class _NoRedirect(HTTPRedirectHandler):
 
     def redirect_request(self, *args: Any, **kwargs: Any) -> None:
         "Refuse a redirection: a token goes to no other address."
+
+
+class RemoteAdmin:
+    "Erases namespaces of a server that the token opens. It takes the right admin."
+
+    def __init__(self,
+                 ask: Callable[..., dict[str, Any]],  # sends a method, a path and a body, and returns the answer
+                 ) -> None:
+        self._ask = ask
+
+    def erase_namespace(self, name: str) -> ErasureReport:
+        "Remove a namespace for good, as `memory.admin` does, and say what went. Raises `NotFound`, `RemoteError` without the right."
+        return self._receipt("DELETE", name)
+
+    def purge_namespace(self, name: str, age: timedelta, dry_run: bool = False) -> ErasureReport:
+        "Erase the memories of a namespace that were deleted long ago. Raises `NotFound`, `RemoteError` without the right."
+        return self._receipt("POST", name, "/purge", {"days": age / timedelta(days=1), "dry_run": dry_run})
+
+    def _receipt(self, method: str, name: str, more: str = "", body: Any = None) -> ErasureReport:
+        said = self._ask(method, f"/v1/namespaces/{quote(read_label(name, 'namespace'), safe='')}{more}", body)
+        return ErasureReport(said["namespace"], from_iso(said["at"]), said["erased"], tuple(said["ids"]), tuple(map(Path, said["copies"])))
 
 
 class RemoteMemory:
@@ -249,6 +271,11 @@ class RemoteMemory:
         other = copy.copy(self)
         other._headers = self._headers | _inside(name)
         return other
+
+    @property
+    def admin(self) -> RemoteAdmin:
+        "Return what erases namespaces of the server."
+        return RemoteAdmin(self._ask)
 
     def close(self) -> None:
         "Do nothing, as no connection is held open: so that a program may close a memory whatever it is."

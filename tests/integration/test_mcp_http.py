@@ -14,6 +14,7 @@ pytest.importorskip("mcp", reason="the extra mcp is not installed")
 import uvicorn
 from mcp import Client
 from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
+from mcp_types import ElicitResult
 from serving import serving
 from test_mcp import READING, Call, a_life, result_of
 
@@ -170,3 +171,32 @@ def test_the_server_of_rest_answers_mcp_too(tmp_path: Path, tokens: TokenFile) -
             assert [h["memory"]["text"] for h in found["hits"]] == ["Tea at five."]
             assert 'route="/mcp"' in client.get("/metrics").text
         assert httpx.post(f"{running.url}/mcp", json={}).status_code == 401
+
+
+def test_only_an_admins_token_erases_a_namespace_and_only_when_a_person_types_its_name(tmp_path: Path, tokens: TokenFile) -> None:
+    admin, writer = tokens.add(["mina", "joon"], ["admin"])[0], tokens.add("mina")[0]
+    typed: list[str | None] = [None, "joon", "mina"]
+
+    async def erased(token: str, name: str | None) -> Any:
+        async def person(_context: Any, question: Any) -> ElicitResult:
+            assert "mina" in question.message
+            return ElicitResult(action="accept", content={"name": name}) if name else ElicitResult(action="decline")
+        async with (create_mcp_http_client({"Authorization": f"Bearer {token}"}) as http,
+                    Client(streamable_http_client(url, http_client=http), elicitation_callback=person) as client):
+            shown = [t.name for t in (await client.list_tools()).tools]
+            return ("namespace_erase" in shown), result_of(await client.call_tool("namespace_erase", {}))
+
+    async def unasked(call: Call, _client: Client) -> None:
+        assert (await call("namespace_erase"))["status"] == "stands"
+    with mcp_serving(tmp_path / "m.db", tokens) as url:
+        with Memory(tmp_path / "m.db", namespace="mina", embedder="none") as memory:
+            kept = memory.write("Xylophon lessons on Monday.").id
+            memory.namespace("joon").write("Joon likes tea.", id=kept)
+        shown, said = asyncio.run(erased(writer, "mina"))
+        assert not shown and "does not have the right to admin" in said
+        connect(url, unasked, admin)
+        found = [asyncio.run(erased(admin, name)) for name in typed]
+    assert [shown for shown, _ in found] == [True] * 3 and [said["status"] for _, said in found] == ["stands", "stands", "erased"]
+    assert found[2][1]["receipt"]["ids"] == [kept] and found[2][1]["receipt"]["namespace"] == "mina"
+    with Memory(tmp_path / "m.db", namespace="joon", embedder="none") as memory:
+        assert memory.namespaces() == ["joon"] and memory.get(kept).text == "Joon likes tea." and not memory.check()

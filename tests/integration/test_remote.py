@@ -3,7 +3,7 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -119,6 +119,25 @@ def test_a_token_opens_its_namespace_and_no_other(tmp_path: Path) -> None:
         for wrong in (rlm.connect(running.url), rlm.connect(running.url, "nonsense"), rlm.connect(running.url, secret, namespace="other")):
             with pytest.raises(RemoteError):
                 wrong.list()
+
+
+def test_an_admin_erases_and_purges_a_namespace_as_in_the_file(tmp_path: Path) -> None:
+    book = TokenFile(tmp_path / "tokens")
+    admin, writer = book.add(["mina", "서윤/집"], ["admin"])[0], book.add("mina", ["write"])[0]
+    with serving(tmp_path / "memory.db", tokens=book, serve_rate=0) as running:
+        memory, home = rlm.connect(running.url, admin), rlm.connect(running.url, admin, namespace="서윤/집")
+        made, other = memory.write("Mina's own"), home.write("보일러는 박유나가 고친다.")
+        assert memory.admin.purge_namespace("mina", timedelta(0)).erased == 0
+        gone = memory.admin.erase_namespace("서윤/집")
+        assert (gone.namespace, gone.erased, gone.ids, gone.copies) == ("서윤/집", 1, (other.id,), ()) and not home.list()
+        with pytest.raises(NotFound, match="nothing in namespace"):
+            memory.admin.erase_namespace("서윤/집")
+        for who, name in ((writer, "mina"), (admin, "joon")):
+            with pytest.raises(RemoteError, match=r"right 'admin'|another namespace"):
+                rlm.connect(running.url, who).admin.erase_namespace(name)
+        with pytest.raises(InvalidInput, match="The namespace"):
+            memory.admin.erase_namespace("")
+        assert memory.get(made.id) == made
 
 
 def test_a_namespace_may_have_a_korean_name_and_a_token_a_line_break_at_its_end(tmp_path: Path) -> None:

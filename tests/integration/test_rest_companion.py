@@ -102,6 +102,36 @@ def test_rights_and_tenants_are_kept_apart(tenants: tuple[Running, dict[str, dic
         assert client.get("/v1/stats").status_code == 401
 
 
+def test_an_admin_erases_a_whole_namespace_of_the_token_and_no_other(tenants: tuple[Running, dict[str, dict[str, str]]],
+                                                                     path: Path) -> None:
+    running, headers = tenants
+    with running.client() as client:
+        kept, gone = [client.post("/v1/memories", json={"text": text}, headers=headers["writer"]).json()["id"]
+                      for text in ("Xylophon lessons on Monday.", "Quarzuhr repairs on Friday.")]
+        client.post("/v1/memories", json={"text": "Jun likes tea.", "id": kept}, headers=headers["other"])
+        client.post("/v1/recall", json={"query": "lessons on Monday"}, headers=headers["writer"])
+        client.delete(f"/v1/memories/{gone}", headers=headers["writer"])
+        for who, status in (("reader", 403), ("writer", 403), ("other", 403)):
+            assert client.delete("/v1/namespaces/mina", headers=headers[who]).status_code == status, who
+            assert client.post("/v1/namespaces/mina/purge", json={"days": 0}, headers=headers[who]).status_code == status, who
+        planned = client.post("/v1/namespaces/mina/purge", json={"days": 0, "dry_run": True}, headers=headers["admin"]).json()
+        purged = client.post("/v1/namespaces/mina/purge", json={"days": 0}, headers=headers["admin"]).json()
+        assert planned["ids"] == purged["ids"] == [gone] and purged["erased"] == 1
+        assert client.post("/v1/namespaces/mina/purge", json={"days": 30}, headers=headers["admin"]).json()["erased"] == 0
+        erased = client.delete("/v1/namespaces/mina", headers=headers["admin"])
+        assert erased.status_code == 200 and (erased.json()["erased"], erased.json()["ids"]) == (1, [kept])
+        assert erased.json()["namespace"] == "mina" and len(erased.json()["actor"]) == 8
+        assert client.delete("/v1/namespaces/mina", headers=headers["admin"]).status_code == 404, "there is nothing left"
+        assert client.post("/v1/memories:search", json={"query": "lessons"}, headers=headers["reader"]).json()["hits"] == []
+        assert client.get(f"/v1/memories/{kept}", headers=headers["other"]).json()["text"] == "Jun likes tea."
+        client.post("/v1/memories", json={"text": "The namespace begins anew."}, headers=headers["writer"])
+        assert client.get("/v1/stats", headers=headers["reader"]).json()["memories"] == 1
+    with Memory(path, namespace="mina", embedder="none") as memory:
+        assert memory.check() == []
+    held = b"".join(p.read_bytes() for p in path.parent.rglob("*") if p.is_file())
+    assert b"Jun likes tea" in held and b"Xylophon" not in held and b"Quarzuhr" not in held
+
+
 def test_a_night_is_planned_slept_listed_and_taken_back_by_an_administrator(tmp_path: Path) -> None:
     with serving(tmp_path / "memory.db") as running, running.client() as client:
         for text in ("I like hiking.", "i like hiking"):

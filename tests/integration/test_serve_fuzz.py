@@ -45,7 +45,8 @@ ROUTES = ["POST /v1/memories:search", "POST /v1/search", "POST /v1/recall", "POS
           "GET /v1/rules:conflicts", "POST /v1/rules:judge", "GET /v1/rules:audit", "POST /v1/rules:table", "GET /v1/rules/{id}/history",
           "POST /v1/context", "POST /v1/observe", "POST /v1/conversations:remember", "POST /v1/review/proposals",
           "DELETE /v1/review/proposals/{id}", "POST /v1/review/rejections",
-          "DELETE /v1/review/rejections/{id}", "POST /v1/review/acceptances", "POST /v1/sleep", "POST /v1/sleep/{id}/undo", "GET /v1/audit"]
+          "DELETE /v1/review/rejections/{id}", "POST /v1/review/acceptances", "POST /v1/sleep", "POST /v1/sleep/{id}/undo", "GET /v1/audit",
+          "DELETE /v1/namespaces/{namespace}", "POST /v1/namespaces/{namespace}/purge"]
 LONGEST_ADDRESS = 65_000  # bytes
 GOOD, SPOILT = schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE
 PLAIN = ["GET /health", "GET /health/live", "GET /metrics", "GET /v1/anchors", "GET /v1/namespaces", "GET /v1/review", "GET /v1/sleep",

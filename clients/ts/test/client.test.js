@@ -49,6 +49,9 @@ test("a namespace may have a Korean name, also a long one", async () => {
   const hers = new RemoteMemory(url, { token: token + "\n", namespace: "서윤" }); // as a file of a token is read
   assert.deepEqual((await hers.list()).items.map((m) => m.namespace), ["서윤"]);
   assert.deepEqual((await hers.namespace("가".repeat(60)).list()).items, []);
+  assert.equal((await memory.purgeNamespace("서윤", 0, { dryRun: true })).erased, 0);
+  assert.deepEqual([(await memory.eraseNamespace("서윤")).erased, (await hers.list()).items.length], [1, 0]);
+  await assert.rejects(memory.eraseNamespace("joon"), (e) => e.status === 403);
 });
 
 test("an option that a verb does not know is refused, with the one that was meant", async () => {

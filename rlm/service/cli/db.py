@@ -13,7 +13,7 @@ from typing import IO
 
 import click
 
-from rlm.core.clock import SystemClock, to_iso
+from rlm.core.clock import SystemClock
 from rlm.core.errors import EmbeddingError, InvalidInput, name_list
 from rlm.core.files import read_path, server_url
 from rlm.core.settings import load_settings
@@ -227,8 +227,7 @@ def _report_erased(done: Sequence[ErasureReport], as_json: bool, each: bool = Fa
     also when, by whom and which."""
     copies = list(dict.fromkeys(str(copy) for one in done for copy in one.copies))
     if as_json:
-        told = [{"erased": one.erased, "namespace": one.namespace, "at": to_iso(one.at), "actor": _this_user(), "ids": list(one.ids),
-                 "copies": list(map(str, one.copies))} | ({"dry_run": True} if dry_run else {}) for one in done]
+        told = [one.as_dict(_this_user()) | ({"dry_run": True} if dry_run else {}) for one in done]
         return print_json(told if each else told[0])
     for one in done:
         said = f"{one.erased:,} {'memory' if one.erased == 1 else 'memories'} {'would be erased' if dry_run else 'erased'}."

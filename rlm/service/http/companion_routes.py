@@ -1,9 +1,11 @@
 """Routes over the companion and the rules: what a prompt needs, what a person corrects, what rules say, and what a token opens.
 
-To accept, reject, lift and dismiss is a person's decision: it takes the right admin, as it does to sleep and to take it back.
+To accept, reject, lift and dismiss is a person's decision: it takes the right admin, as it does to sleep, to take it back, and to erase.
 """
 
 import logging
+from collections.abc import Callable
+from datetime import timedelta
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
@@ -12,6 +14,7 @@ from fastapi import Query
 from rlm.core.clock import to_iso
 from rlm.core.errors import InvalidInput, RlmError
 from rlm.service.capture import capture_prompt
+from rlm.service.memory import ErasureReport, MemoryAdmin
 from rlm.service.proposals import CorrectionProposal, dismiss_proposal, open_proposals, propose_rejection
 from rlm.service.results import memory_dict
 from rlm.store.facts import Rejection
@@ -19,8 +22,8 @@ from rlm.store.facts import Rejection
 from .errors import HttpProblem
 from .memory_routes import Labels
 from .routing import Call, Name, QuotedId, Routes, json_response
-from .schemas import (AcceptBody, ApplyBody, ContextBody, JudgeBody, ObserveBody, ProposeBody, ReasonBody, RejectBody, RememberBody,
-                      RuleBody, RuleTableBody, RuleUseBody, SleepBody, Time)
+from .schemas import (AcceptBody, ApplyBody, ContextBody, JudgeBody, ObserveBody, ProposeBody, PurgeBody, ReasonBody, RejectBody,
+                      RememberBody, RuleBody, RuleTableBody, RuleUseBody, SleepBody, Time)
 
 
 log = logging.getLogger("rlm.serve")
@@ -145,6 +148,28 @@ def undo_sleep(call: Call, id: QuotedId) -> Any:
 def get_namespaces(call: Call) -> Any:
     "Return the namespaces that the token opens, the usual one first. Others are not told of."
     return {"namespaces": call.caller.namespaces}
+
+
+def _receipt(call: Call, namespace: str, erase: Callable[[MemoryAdmin], ErasureReport]) -> dict[str, Any]:
+    "Erase in a namespace that the token opens, and return the receipt; a copy is told by its name. Raises `HttpProblem`."
+    if namespace not in call.caller.namespaces:
+        raise HttpProblem(403, "The token is for another namespace.", f"Use a token of it: rlm tokens add -n {namespace} --right admin")
+    with call.service.pool.use(namespace) as memory:
+        found = erase(memory.admin)
+    return found.as_dict(call.caller.id, bare=True)
+
+
+@scope.add("DELETE", "/namespaces/{namespace}", "ErasedOut", 404, 507, right="admin")
+def erase_namespace(call: Call, namespace: QuotedId) -> Any:
+    """Erase a whole namespace for good, such as a user who leaves: memories, deleted ones too, history, runs and attention. The answer is
+    the receipt, which is kept nowhere else. A write with a token that still opens it makes the namespace anew."""
+    return _receipt(call, namespace, lambda admin: admin.erase_namespace(namespace))
+
+
+@scope.add("POST", "/namespaces/{namespace}/purge", "ErasedOut", 404, 507, right="admin")
+def purge_namespace(call: Call, namespace: QuotedId, body: PurgeBody) -> Any:
+    "Erase the memories of a namespace that were deleted long ago; their text was kept as history. The answer is the receipt."
+    return _receipt(call, namespace, lambda admin: admin.purge_namespace(namespace, timedelta(days=body.days), body.dry_run))
 
 
 @scope.add("GET", "/stats", "StatsOut")

@@ -474,6 +474,13 @@ class RejectBody(RequestModel):
     reason: Words | None = about("Why, in the person's words", "I have never lived there.", default=None)
 
 
+class PurgeBody(RequestModel):
+    "Which deleted memories are to be erased."
+
+    days: float = about("How long ago the deletion was, at least", 30, ge=0, le=36500)
+    dry_run: bool = about("Only tell what would be erased", True, default=False)
+
+
 class SleepBody(RequestModel):
     "How a namespace is to sleep."
 

@@ -33,6 +33,9 @@ ACCEPTED = "The person confirmed it: it is trusted, and ends what it contradicts
 WAITS = "You cannot confirm a memory by yourself. It waits for a person: `rlm review accept ID`."
 NOTED = "Each waits for the person: `rlm review accept ID` or `reject ID`. Until then it is served as not confirmed."
 NOTHING_NOTED = "Nothing was noted; `passed_over` says why."
+ERASED = "It is gone for good. A write makes the namespace anew while a token opens it: rlm tokens revoke."
+ANOTHER_NAME = "The person typed another name: nothing was erased."
+NOT_ERASED = "You cannot erase by yourself, and nobody confirmed it: nothing was erased. A person can: rlm namespaces erase NAME."
 STANDS = "The person declined: the memory stands as it is."
 
 
@@ -135,6 +138,12 @@ class Confirmation(BaseModel):
     reject: bool = Field(title="Reject it", description="Yes: delete it, and refuse it when it comes again. No: it stands.")
 
 
+class ErasureConfirmation(BaseModel):
+    "What a person is asked before a namespace is erased."
+
+    name: str = Field(title="Its name", description="Type the name of the namespace to erase it for good. Anything else erases nothing.")
+
+
 def _can_ask(ctx: "Context[Any, Any]") -> bool:
     "Return whether the client can ask its person something."
     known = ctx.client_capabilities.elicitation if ctx.client_capabilities is not None else None
@@ -167,6 +176,35 @@ def accept_tool(source: MemorySource,  # gives the caller's memory
             return {"id": id, "status": "stands", "note": STANDS}
         return {"id": id, "status": "waits", "note": WAITS}
     return memory_accept
+
+
+def erase_tool(source: MemorySource,  # gives the caller's memory
+               ) -> Callable[..., Awaitable[dict[str, Any]]]:
+    "Return the tool `namespace_erase`, which erases the caller's namespace when a person has typed its name."
+    def ask(ctx: Context[Any, Any]) -> Elicit[ErasureConfirmation] | ErasureConfirmation | None:
+        with source.use("admin") as memory:
+            name = memory.ctx.namespace
+        return Elicit(f"Erase everything that is remembered in {name}, for good? Nothing brings it back.",
+                      ErasureConfirmation) if _can_ask(ctx) else None
+
+    def erase(typed: str) -> dict[str, Any]:
+        with source.use("admin") as memory:
+            if typed.strip() != (name := memory.ctx.namespace):
+                return {"status": "stands", "note": ANOTHER_NAME}
+            return {"status": "erased", "receipt": memory.admin.erase_namespace(name).as_dict(source.actor()["caller"], bare=True),
+                    "note": ERASED}
+
+    async def namespace_erase(answer: Annotated[ElicitationResult[ErasureConfirmation], Resolve(ask)]) -> dict[str, Any]:
+        """Erase everything that is remembered here for good: every memory, deleted ones too, with its history (전부 완전히 지워 줘).
+
+        Use it only when the person asks that all of it be erased, as one who leaves does. They are asked to type the name of the namespace.
+        Give them the receipt.
+        Do not use it to forget one thing (memory_delete) or to tidy up (sleep_cycle_run).
+        Example: {}"""
+        if isinstance(answer, AcceptedElicitation) and answer.data is not None:
+            return await to_thread.run_sync(erase, answer.data.name)
+        return {"status": "stands", "note": NOT_ERASED}
+    return namespace_erase
 
 
 def reject_tool(source: MemorySource,  # gives the caller's memory

@@ -51,14 +51,14 @@ class TenantMemory:
         return token
 
     def may(self,
-            right: str,  # read or write
+            right: str,  # read, write or admin
             ) -> bool:
         "Return whether the caller's token has a right."
         return self.caller().may(right) and (right == "read" or not self.read_only)
 
     @contextmanager
     def use(self,
-            right: str,  # read or write
+            right: str,  # read, write or admin
             ) -> Iterator[Memory]:
         "Give the memory of the caller's namespace. Raises `HttpProblem` for a token without the right."
         token = self.caller()

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
+from rlm.core.errors import StoreReadOnly
+
 from ..memory import Memory
 
 if TYPE_CHECKING:
@@ -26,16 +28,19 @@ class LocalMemory:
         return self.memory.backend.read_only
 
     def may(self,
-            right: str,  # read or write
+            right: str,  # read, write or admin
             ) -> bool:
-        "Return whether the store was opened for this."
-        return right == "read" or not self.read_only
+        "Return whether the store was opened for this. Nobody is an admin here: the owner of the program has the command line."
+        return right == "read" or (right == "write" and not self.read_only)
 
     @contextmanager
     def use(self,
-            right: str,  # right that is needed: read or write
+            right: str,  # right that is needed: read, write or admin
             ) -> Iterator[Memory]:
-        "Give the memory."
+        "Give the memory. Raises `StoreReadOnly` for what only an admin's token may do."
+        if right == "admin":
+            raise StoreReadOnly("This takes the token of an admin, which a server over HTTP knows.",
+                                "A person uses the command line: rlm namespaces")
         yield self.memory
 
     def actor(self) -> dict[str, str]:
