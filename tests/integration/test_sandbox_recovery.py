@@ -1,5 +1,10 @@
 "A step that breaks its sandbox, or takes too long, costs itself and what it broke: the rest goes on, and nothing is done twice."
+import os
 import shutil
+import signal
+import subprocess
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -66,3 +71,33 @@ def test_a_tools_error_names_no_folder_of_the_host(kind: str, tmp_path: Path) ->
         box.start({"fail": fail}, {}, Limits())
         step = box.run("fail()")
         assert "nothing.txt" in step.error and str(tmp_path) not in step.error + step.calls[0].error
+
+
+def descendants(pid: int) -> list[int]:
+    "Processes below one, each after its parent."
+    listed = subprocess.run(["ps", "-eo", "pid=,ppid=,comm="], capture_output=True, text=True, check=True).stdout.splitlines()
+    rows = [line.split(None, 2) for line in listed]
+    pairs, found = [(int(child), int(parent)) for child, parent, name in rows if name != "ps"], [pid]
+    for one in found:
+        found += [child for child, parent in pairs if parent == one]
+    return found[1:]
+
+
+@pytest.mark.skipif(os.name != "posix" or not shutil.which("ps"), reason="needs SIGKILL and ps")
+@pytest.mark.parametrize("kind", ["monty", pytest.param("process", marks=BWRAP)])
+def test_a_step_whose_process_is_killed_ends_at_once_and_variables_stay(kind: str) -> None:
+    before = set(descendants(os.getpid()))
+
+    def kill() -> None:
+        os.kill([pid for pid in descendants(os.getpid()) if pid not in before][-1], signal.SIGKILL)
+    with open_sandbox(kind) as box:
+        box.start({}, {}, Limits(seconds=60))
+        box.run("kept = 7")
+        timer, begun = threading.Timer(.5, kill), time.monotonic()
+        timer.start()
+        step = box.run("n = 0\nwhile True:\n    n += 1")
+        assert step.error and not step.timed_out and not step.state_lost and time.monotonic() - begun < 30
+        assert box.run("kept").value == "7"
+        kill()
+        box.run("1")  # between two steps: this one may fail
+        assert box.run("kept").value == "7"

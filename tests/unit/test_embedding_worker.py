@@ -101,6 +101,40 @@ def test_an_error_of_what_follows_keeps_no_memory_from_its_vector(gated: tuple[M
     assert memory.embeddings.worker.wait(20) and "moved to b" in caplog.text and "Traceback" not in caplog.text
 
 
+@pytest.mark.parametrize("error", [ValueError("odd letters"), MemoryError(), StopIteration()])
+def test_an_unforeseen_error_of_a_model_costs_one_memory_and_neither_the_thread_nor_who_waits(tmp_path: Path, error: Exception) -> None:
+    class Odd(Toy):
+        def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+            if any("odd" in text for text in texts):
+                raise error
+            return super().embed(texts, kind)
+    with Memory(tmp_path / "m.db", embedder=Odd(), embedding="later") as memory:
+        memory.write_many([LINES[0], "An odd line.", LINES[2]])
+        assert memory.embeddings.worker.wait(20) and missing(memory) == ["An odd line."]
+        [said] = memory.embeddings.worker.refused.values()
+        assert type(error).__name__ in said
+        memory.write(LINES[1])
+        assert memory.embeddings.worker.wait(20) and missing(memory) == ["An odd line."]
+
+
+def test_a_model_that_can_not_be_loaded_is_said_and_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "FIRST_PAUSE_S", .05)
+    with Memory(tmp_path / "m.db", embedder=Toy(), embedding="later") as memory:
+        load, fails = memory.embeddings.worker.load, [MemoryError(), RuntimeError("no engine")]
+
+        def failing() -> object:
+            if fails:
+                raise fails.pop(0)
+            return load()
+        monkeypatch.setattr(memory.embeddings.worker, "load", failing)
+        memory.write(LINES[0])
+        deadline = time.monotonic() + 20
+        assert not memory.embeddings.worker.wait(20) and "Error" in memory.embeddings.worker.error
+        while missing(memory) and time.monotonic() < deadline:
+            time.sleep(.05)
+        assert not missing(memory)
+
+
 def test_what_changes_while_it_is_embedded_gets_the_vector_of_its_new_text(gated: tuple[Memory, Gated]) -> None:
     memory, model = gated
     kept, gone = memory.write_many(["The boat is red.", "A kitten sleeps."])

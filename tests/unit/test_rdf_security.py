@@ -2,6 +2,8 @@
 import http.server
 import io
 import json
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -130,6 +132,27 @@ def test_a_query_that_passed_the_check_would_still_reach_nothing(web: tuple[str,
         assert "secret" not in json.dumps(said.get("rows", "")), query
     graph.close()
     assert asked == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
+def test_a_query_whose_process_is_killed_says_so_at_once_and_the_next_one_is_answered() -> None:
+    graph = RemoteGraph(read_source("prov"), RdfLimits(query_seconds=60))
+    graph.load()
+
+    def kill() -> None:
+        assert graph._worker  # a kill reaches the process alone
+        os.kill(graph._worker._process.pid, signal.SIGKILL)
+    timer, begun = threading.Timer(.5, kill), time.monotonic()
+    timer.start()
+    said = graph.query("SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i }", {})
+    assert said["error"] == "killed" and "killed from outside" in said["message"] and time.monotonic() - begun < 30
+    assert graph.query("SELECT * { ?a ?b ?c }", {})["total"] > 100
+    worker = graph._worker
+    kill()
+    assert worker
+    worker._process.wait()
+    assert graph.query("SELECT * { ?a ?b ?c }", {})["total"] > 100, "one that was killed between two queries is started anew"
+    graph.close()
 
 
 @pytest.fixture(scope="module")

@@ -235,7 +235,7 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
                 continue
 
 # %% ../../../nbs/60_ontology/02_rdf_client.ipynb #c63f36b6
-_EXITS = {-6: "memory", -11: "depth", -7: "memory", 134: "memory", 139: "depth"}  # SIGABRT, SIGSEGV, SIGBUS
+_EXITS = {-6: "memory", -11: "depth", -7: "memory", 134: "memory", 139: "depth", -9: "killed"}  # SIGABRT, SIGSEGV, SIGBUS, SIGKILL
 
 
 class RdfProcess:
@@ -283,7 +283,10 @@ class RdfProcess:
         self.close()
         if late.is_set():
             return {"error": "time", "message": f"it took longer than {seconds:g} seconds and was stopped"}
-        return {"error": _EXITS.get(code, "crash"), "message": "it nests too deeply or needs more memory than allowed, and was stopped"}
+        reason = _EXITS.get(code, "crash")
+        why = ("its process was killed from outside, as by a system short of memory; it may be asked again" if reason == "killed" else
+               "it nests too deeply or needs more memory than allowed, and was stopped")
+        return {"error": reason, "message": why}
 
     def _exchange(self, sent: bytes) -> bytes:
         "Write and read; a process that has died gives nothing."

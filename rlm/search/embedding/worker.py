@@ -300,8 +300,8 @@ class EmbeddingWorker:
             except ModelMismatch as e:
                 logging.getLogger("rlm").warning("Nothing is embedded: %s", e)
                 return self._end(e.message)
-            except (RlmError, OSError) as e:  # an outage, a full disk, a store that another process locks: it may pass
-                self.error = getattr(e, "message", str(e))
+            except Exception as e:  # an outage, a full disk, a store that another process locks, no memory: it may pass
+                self.error = getattr(e, "message", "") or f"{type(e).__name__}: {e}"
                 logging.getLogger("rlm").warning("Memories are not embedded now (again in %.0f s): %s", pause, e)
                 with self._changed:
                     self._new |= self._taken
@@ -349,8 +349,7 @@ class EmbeddingWorker:
             self._new -= self._taken  # one that is changed from now on comes again
         if todo := [s for s in seqs if s not in self.refused]:
             self._take_model(info)
-            done, refused = embed_each(lambda some: embed_batch(self.storage, model, info, some, self.clock), todo,
-                                       lambda: model.embed(["ready"], "passage"))
+            done, refused = embed_each(lambda some: self._embed_batch(model, info, some), todo, lambda: model.embed(["ready"], "passage"))
             self.embedded += done
             with self._changed:
                 waiting = {s: then for s in todo if s not in refused and (then := self._then.pop(s, None))}
@@ -360,6 +359,15 @@ class EmbeddingWorker:
                 logging.getLogger("rlm").warning("The memory with the number %d is not embedded: %s", seq, error)
         with self._changed:
             self._taken = set()
+
+    def _embed_batch(self, model: Embedder, info: EmbeddingModelInfo, seqs: list[int]) -> int:
+        "Do what `embed_batch` does; whatever a model of another's making raises is an `EmbeddingError`."
+        try:
+            return embed_batch(self.storage, model, info, seqs, self.clock)
+        except RlmError:
+            raise
+        except Exception as e:
+            raise EmbeddingError(f"The model {model.name} has failed ({type(e).__name__}: {e}).", "Its log may say more.") from e
 
     def _tell(self, waiting: Mapping[int, Callable[[list[int]], object]]) -> None:
         "Call what waits for some memories. An error there is logged: it keeps no memory from its vector."
