@@ -70,6 +70,36 @@ visible public unique basic plain hashed encrypted salted masked shared reset un
 password passcode passphrase pwd admin root guest input prompt text home strict secure insecure forgot"""
 _SPELLED_KO = (r"(?:비밀번호|비번|패스워드)(?:\s{0,3}[:=：]|은|는|이|가)?\s{0,3}[\"'`‘“]?(?P<value>[A-Za-z]{5,32})"
                r"(?=[\"'`’”]?(?:이야|야|이에요|예요|에요|입니다|임|이다)?[.,!~]?\s*(?:\n|$))")
+_TOLD = (rf"(?i:(?<!\ba )(?<!\ban )(?<!\bany )(?<!\bno )(?<!\beach )(?<!\bevery )(?<![A-Za-z]){_PASSWORD}){_PURPOSE}"
+         r"\s(?i:is|was)(?: now)?\s(?P<value>[A-Za-z]{5,32})(?=[.,;!]?\s*(?:\n|$))")
+_TOLD_OF = """wrong weak strong short simple complex easy hard difficult tough fine good okay terrible awful stupid silly funny obvious
+trivial ancient boring clever crazy weird strange void stale alive broken dead ready personal confidential private random lost gone missing
+stolen known unknown written important essential crucial vital temporary permanent default numeric binary ascii lowercase uppercase
+plaintext gibberish garbage nonsense rubbish trash toast history enough sufficient mine yours hers ours theirs everything nothing
+something anything today tomorrow yesterday soon later again online offline sensitive similar identical consistent different current
+recent urgent active dynamic static alphanumeric numbers letters digits words english korean wifi unreadable overdue useless"""
+_TELLING = ("ing", "ful", "less", "ous", "ive", "ary", "ory", "ical", "ial", "ual", "ly", "ish", "able", "ible", "ed", "proof", "wise")
+_TOLD_KO = (r"(?:비밀번호|비번|패스워드)(?:은|는)\s?[\"'`‘“]?(?P<value>[가-힣]{2,10}?)[\"'`’”]?"
+            r"(?:이야|야|이에요|예요|에요|입니다|이었어|였어|임)[.,!~]?\s*(?:\n|$)")
+_TOLD_OF_KO = """필수 선택 비밀 비공개 공개 그대로 마찬가지 동일 똑같은 이전 예전 그거 이거 저거 그것 이것 무엇 어디 누구 언제 얼마
+생일 전화번호 주민번호 이름 공백 없음 미정 임시 기본 초기값 기본값 영문 숫자 대문자 소문자 문자 자리 글자 문제 최악 최고 엉망 만료 변경
+오류 정상 복잡 간단 중요 개인정보 별로 따로 각자 제각각 여전 아직 한글 영어 한국어 암호화 자동 수동 필요 불필요 유출 분실 상태 전부 하나
+여러개 다음 내일 오늘 어제 나중 금지"""
+_ENTRY = (r"(?i:\b(?:door|gate|alarm|entry|entrance|garage|lock(?:er|box)?|padlock|safe|vault|keypad|intercom|"
+          r"building (?:door|entry)|key ?box|suitcase|bike lock)"
+          r"(?: (?:door|gate|alarm|lock|entry|access|pin))?'?s? (?:code|combination|combo|passcode))")
+_ENTRY_CODE = (rf"{_ENTRY}{_PURPOSE}(?: (?i:is|was)(?: (?:now|still))?:?|\s?[:=])?\s{{1,3}}"
+               r"(?P<value>[*#]?(?:\d{3,10}|\d{1,4}(?:-\d{1,4}){1,5})[*#]?)(?![\w.,:/-]?\d|[\w%])"
+               r"(?!\s?(?i:won|dollars|lines|digits|times|people|years))")
+_ENTRY_CODE_KO = (r"(?:현관|도어락|도어록|대문|출입문?|알람|경보기?|보안|금고|자물쇠|창고|차고|열쇠함|무인\s?택배함)\s?(?:문\s?)?"
+                  r"(?:코드|암호|(?<=금고 )번호|(?<=자물쇠 )번호)"
+                  r"(?:은|는|이|가)?\s{0,2}[:=：]?\s{0,2}(?P<value>[*#]?\d{3,10}[*#]?)(?!\s?(?:호|번|원|동|년|월|일|시|분|명|개|자리|줄|\d))")
+_ACCOUNT = r"(?:root|admin|administrator|postgres|mysql|ubuntu|ec2-user|oracle|guest|pi|sa)"
+_SIGN_IN = r"(?:(?:log|sign|ssh|get)(?:ged|ed)? ?(?:in|on|into)|ssh|connect|authenticate|credentials?|creds?|login)"
+_ACCOUNT_WORDS = """root admin administrator user users guest owner editor member moderator staff support system group superuser sudo
+home etc bin usr var lib src tmp data index docs api operator manager roles branch access"""
+_PAIR = (rf"(?i:\b(?:{_SIGN_IN}\b[^\n/]{{0,30}}?|use\s))(?<![\w/.-])(?i:{_ACCOUNT})\s?/\s?(?P<value>[^\s/\"'`,;]{{1,64}}?)"
+         r"(?=[.,;!)]?\s*(?:\n|$)|[,;]|\s(?:to|on|for|at|from|and)\s)")
 _PASSPORT = (r"(?i:passport)(?:(?i: ?(?:number|num\.?|no\.?|#))(?: (?i:is|was))?[ :=#]{0,3}(?=[A-Z]{0,2}\d)|"
              r"(?: (?i:is|was)|\s?[:=])\s?(?=[A-Z]))"
              r"(?P<value>[A-Z]{0,2}\d{6,9})(?![\w-])")
@@ -106,6 +136,20 @@ def _is_spelled(text: str) -> bool:
     "Whether a word of letters stands for itself: it tells nothing of a password, and is no placeholder's."
     word = text.lower()
     return word not in _NO_PASSPHRASE and word not in _FILLER and word not in _STATES.split() and not word.endswith(("ed", "able", "ible"))
+
+
+def _is_told(text: str) -> bool:
+    "Whether a word after *the password is* is the password, and tells nothing of it."
+    return _is_spelled(text) and text.lower() not in _TOLD_OF.split() and not text.lower().endswith(_TELLING)
+
+
+def _is_told_in_korean(text: str) -> bool:
+    told = ("거", "것", "중", "때문", "편", "줄", "뿐", "자리", "글자", "이상", "이하", "적", "한테", "에서")
+    return text not in _TOLD_OF_KO.split() and not text.endswith(told)
+
+
+def _is_account_password(text: str) -> bool:
+    return text.lower() not in _ACCOUNT_WORDS.split() and _is_value(text)
 
 
 def _is_passphrase(text: str) -> bool:
@@ -197,6 +241,11 @@ SECRETS: tuple[_Rule, ...] = (
     _Rule("password", 3, _needs("비밀번호", "비번", "암호", "패스워드", "키", "토큰", "핀"), (24, 120), LazyPattern(_KOREAN), _is_value),
     _Rule("password", 0, _needs("passw", "passcode", "pass code", "pwd"), (4, 160), LazyPattern(_SPELLED), _is_spelled),
     _Rule("password", 3, _needs("비밀번호", "비번", "패스워드"), (4, 120), LazyPattern(_SPELLED_KO), _is_spelled),
+    _Rule("password", 0, _needs("passw", "passcode", "pass code", "pwd"), (8, 160), LazyPattern(_TOLD), _is_told),
+    _Rule("password", 3, _needs("비밀번호", "비번", "패스워드"), (4, 120), LazyPattern(_TOLD_KO), _is_told_in_korean),
+    _Rule("password", 0, _needs(" code", "passcode", " combination", " combo"), (40, 160), LazyPattern(_ENTRY_CODE)),
+    _Rule("password", 3, _needs("코드", "암호", "번호"), (40, 60), LazyPattern(_ENTRY_CODE_KO)),
+    _Rule("password", 0, _needs("/"), (60, 80), LazyPattern(_PAIR), _is_account_password),
     _Rule("passport number", 0, _needs("passport"), (4, 60), LazyPattern(_PASSPORT)),
     _Rule("passport number", 3, _needs("여권"), (4, 60), LazyPattern(_PASSPORT_KO)),
     _Rule("resident number", 2, (b"0" * 13,), _WHOLE, LazyPattern(_RESIDENT), _is_resident),
