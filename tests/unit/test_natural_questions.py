@@ -87,6 +87,15 @@ def test_words_that_frame_a_question_narrow_nothing(ontology: str, asked: list[s
         assert not found.abstained, (text, found.answer)
 
 
+def test_whether_a_class_has_more_below_it_than_another_is_answered_by_yes_or_no() -> None:
+    asked = {"Does Interval have more subclasses than Instant?": "yes", "Does Interval have fewer subclasses than Instant?": "no",
+             "Interval은 Instant보다 하위 클래스가 더 많아?": "yes", "Which has more subclasses, Interval or Instant?": "time:Interval",
+             "Does Interval have more subclasses than Instant has properties?": None,
+             "Does Interval have more subclasses than red Instant?": None}
+    for (text, wanted), found in zip(asked.items(), answered("time", [*asked]), strict=True):
+        assert found.abstained if wanted is None else found.answer == wanted, (text, found.answer)
+
+
 REFUSED = [
     "Which breads are sold by more than two shops?", "Who never worked at a bakery?", "Which breads are not eaten at night?",
     "Why is sourdough sour?",

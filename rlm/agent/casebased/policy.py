@@ -122,7 +122,11 @@ _DENIED = """def settle(found):
 _SEVERAL = """def settle(found):
     return {nothing!r} if found in ([], "", 0) and found is not False or isinstance(found, list) and len(found) > 1 else FINAL(found)
 """
+_TERM = """def settle(found):
+    return {nothing!r} if found in ([], "", 0) and found is not False or found in {named!r} else FINAL(found)
+"""
 _ONE_TERM = re.compile(r"\W*(?:which|what) (?:property|class|relation|term)\b", re.I)
+_YES_NO = re.compile(r"\W*(?:does|do|has|have|is|are) [^?,]*\b(?:more|fewer|less) [^?,]*\bthan\b", re.I)
 _NOTHING = "found nothing"
 _NOT = re.compile(r"\b(?:is|are|was|were|does|do|has|have|can)\b[^?.,]*\bnot\b(?! (?:just|only))|(?<=\S)(?:이|가) 아닌(?:가|지)"
                   r"|(?<=\S)(?:이|가) 아니(?:죠|지|ㄴ가)"
@@ -152,6 +156,8 @@ def candidate_programs(names: QuestionEntities,    # terms that the question nam
             proves = 'fact="definition"' not in code and "term" not in shown.slots.values()  # a slot for any term proves no absence
             sure = shown.score >= SURE and proves
             doubt = _SEVERAL if _ONE_TERM.match(names.question) else _DOUBT  # who asks for one term is not told many
+            if _YES_NO.match(names.question):  # which of two is no answer to whether
+                doubt, sure = _TERM.replace("{named!r}", repr([t.iri for k in names.named for t in k.terms])), False
             code = _reject_empty_result(code, _DENIED) if denied else code if sure else _reject_empty_result(code, doubt)
             found.append(_block(f"This worked before: {shown.title} [{shown.id}].", code))
     return found

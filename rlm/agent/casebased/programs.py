@@ -340,6 +340,23 @@ def _most_below(m: re.Match[str], marks: Marks, question: str) -> str:
     return _MOST_BELOW.format(way=way, among=among, everywhere=not (of or m["direct"] or kind))
 
 
+_MORE_BELOW = """def number(term, direct):
+    if {instances}:
+        return instances(term, limit=1)["total"]
+    return hierarchy(term, depth=1, limit=1)["total"] if direct else hierarchy(term, limit=1)["total"]
+said = [number({a!r}, d) {sign} number({b!r}, d) for d in {levels}]
+if len({{*said}}) == 1:
+    FINAL(said[0])
+"""
+
+
+def _more_below(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for whether a class has more or fewer below it than another; where no level is named, only if one level and all say the same."
+    levels = (True,) if m["level"] in ("direct ", "immediate ", "직속 ", "직접 ") else (False,) if m["level"] else (True, False)
+    return _MORE_BELOW.format(a=iri_of(marks, m["a"]), b=iri_of(marks, m["b"]), sign="<" if m["sign"] in ("fewer", "적") else ">",
+                              instances=re.match("inst|indi|인스|개체", m["what"]) is not None, levels=levels)
+
+
 _LEADS = _RELATION + """prop = relation_of({a!r}, {names!r})
 steps = [f["value"].lower() for f in describe_entity(prop, fact="characteristic")["items"]]
 seen, waiting = [], [{a!r}]
@@ -482,6 +499,7 @@ PROGRAMS: Mapping[str, Program] = {  # name in the table → program
     "path": filled(_PATH), "ties": filled(_TIES), "criteria": filled(_CRITERIA), "header": _header, "compared": _compared,
     "dated": _dated, "first": _first, "of two": _of_two, "valued": _valued, "called": _called, "bound": _bound, "doing": _korean_way(True),
     "done": _korean_way(False), "by head": _by_head, "stated": _stated, "degree": _degree, "most below": _most_below,
+    "more below": _more_below,
     "leads": _leads, "needed": _needed, "can have": _can_have, "part of": filled(_PART_OF), "headers": _headers,
     "exists": filled("FINAL(True)\n"), "described": _described, "xrefs": _xrefs, "xrefs to": filled(_XREFS_TO),
     "itself": filled("FINAL([{term!r}])\n"), "purpose": filled(_PURPOSE + "FINAL(told)\n"), "can be": _can_be,
