@@ -304,6 +304,11 @@ class PolicyDecision:
         "Return SAVE, RETRIEVE or SKIP; SAVE for a turn that is saved and looked up."
         return "SAVE" if self.save else "RETRIEVE" if self.retrieve else "SKIP"
 
+    def as_dict(self) -> dict[str, object]:
+        "Return the decision for JSON, without the numbers that it was learned from."
+        return {"action": self.action, "save": self.save, "retrieve": self.retrieve, "phase": self.phase, "reason": self.reason,
+                "importance": round(self.importance.score, 3), "signs": sorted(self.importance.parts)}
+
     @property
     def title(self) -> dict[str, str]:
         "Return the title under which the turn is stored, as a field: the question that it answers; empty: it answers none."

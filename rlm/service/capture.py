@@ -7,7 +7,7 @@ from typing import Any
 
 from rlm.companion.composer import without_block
 from rlm.companion.memory_facts import noted_answer
-from rlm.companion.policy import FORGETS
+from rlm.companion.policy import FORGETS, PolicyDecision, Reward
 from rlm.companion.rejection import RejectedValue
 from rlm.core.errors import VersionConflict
 from rlm.core.text import valid_text
@@ -96,6 +96,42 @@ class CapturedPrompt:
         return found | ({} if self.memory is None else {"id": self.memory.id}) | redacted
 
 
+def decide_prompt(memory: Memory,              # open namespace
+                  text: str,                   # words of a person to a model
+                  session: str | None = None,  # conversation whose last stored turn the prompt may answer
+                  ) -> PolicyDecision:
+    "Return what `capture_prompt` would decide. Nothing is changed."
+    return memory.companion.decide(text, None if session is None else memory.companion.after_stored(session))
+
+
+@dataclass(frozen=True, slots=True)
+class TaughtPolicy:
+    "What feedback on the decision about a turn has taught."
+
+    judged: PolicyDecision  # decision that the feedback is about
+    reward: Reward  # reward that was read from the feedback; 0: it says nothing, and nothing was learned
+    now: PolicyDecision  # decision about the same turn afterwards
+
+    def as_dict(self) -> dict[str, Any]:
+        "Return the fields for JSON."
+        return {"judged": self.judged.as_dict(), "reward": self.reward.value, "why": self.reward.reason, "now": self.now.as_dict()}
+
+    def __str__(self) -> str:
+        learned = f"Learned {self.reward.value:+g}" if self.reward.value else "Nothing was learned"
+        return f"{learned}: {self.reward.reason}.\nIt was: {self.judged}\nIt is:  {self.now}"
+
+
+def teach_policy(memory: Memory,              # open namespace
+                 text: str,                   # turn of a person
+                 feedback: "float | str",     # as `Companion.learn` takes it
+                 session: str | None = None,  # conversation whose last stored turn it may answer
+                 ) -> TaughtPolicy:
+    "Learn whether the decision about a turn is right, as the policy makes it now. Raises `InvalidInput`, `StoreError`."
+    judged = decide_prompt(memory, text := without_block(text), session)
+    reward = memory.companion.learn(judged, feedback)
+    return TaughtPolicy(judged, reward, decide_prompt(memory, text, session) if reward.value else judged)
+
+
 def capture_prompt(memory: Memory,              # open namespace
                    text: str,                   # words of a person to a model
                    provenance: dict[str, Any],  # origin
@@ -103,7 +139,7 @@ def capture_prompt(memory: Memory,              # open namespace
                    ) -> CapturedPrompt:
     """Store a prompt if the companion's policy finds it worth keeping, and return what became of it. One that asks to forget something
     proposes what is to be deleted. Raises `InvalidInput`, `StoreError`."""
-    decision = memory.companion.decide(text := without_block(text), None if session is None else memory.companion.after_stored(session))
+    decision = decide_prompt(memory, text := without_block(text), session)
     if not decision.save:
         named = propose_forgetting(memory.reader, memory.searcher, text, provenance) if decision.reason == FORGETS else ()
         return CapturedPrompt(False, decision.reason + (f"; {len(named)} would be deleted: rlm review proposals" if named else ""))

@@ -229,7 +229,7 @@ class Companion:
 
     def learn(self,
               about: "Observation | PolicyDecision",  # observation or decision to judge
-              feedback: "float | str",                # in [-1, 1]: how right it was; or what the person said next
+              feedback: "float | str",  # in [-1, 1]: how right it was; `save` or `skip`: what is right; or what the person said next
               ) -> Reward:
         "Learn whether a decision to save or to skip was right, and store what was learned. Words that say nothing teach nothing."
         if isinstance(about, Observation):

@@ -24,6 +24,7 @@ COMMANDS: dict[str, list[str]] = {
     "memory explain": ["tea harbour", "a"], "memory history": ["a"], "memory show": ["a"], "memory stats": [], "memory report": [],
     "memory candidates": [], "conversation show": ["s"], "context": ["Where does Mina drink tea?"],
     "review list": [], "review proposals": [], "review waiting": [], "audit": ["harbour"], "sleep": ["--nights"],
+    "policy": ["The train was late again."],
     "rules apply": ["hour=9", "--resolve"], "rules audit": [], "rules conflicts": [], "rules export": ["rules.json"],
     "rules history": ["tea"], "rules list": [], "rules search": ["tea"], "rules show": ["tea"], "rules run-jobs": ["--dry-run"],
     "strategies report": [], "strategies candidates": [], "strategies export": ["strategies.json"], "memory export": ["learned.json"],
@@ -39,6 +40,7 @@ ROUTES: list[tuple[str, str, dict[str, Any] | None]] = [
         ("memories:search", {"query": "tea harbour"}), ("search", {"query": "tea harbour", "slot": "A"}),
         ("recall", {"query": "tea harbour"}),
         ("memories/a/explain", {"query": "tea harbour"}), ("context", {"query": "Where does Mina drink tea?"}),
+        ("policy", {"text": "The train was late again."}),
         ("rules:apply", {"facts": {"hour": 9}, "resolve": True})))]
 OF_THE_SERVER = ("/health", "/health/live", "/metrics")
 APART = {  # what is not walked, and why

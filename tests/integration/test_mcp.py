@@ -273,6 +273,11 @@ def test_the_policy_decides_and_says_why(memory: Memory) -> None:
         assert (state["updates"], state["learned"], state["rejections"]) == (0, False, 0)
         memory.companion.learn(memory.companion.decide("나는 부산에 살아"), 1.0)
         assert (await call("policy_status"))["updates"] == 1
+        turn = "The train was late again."
+        right = "skip" if (await call("policy_decide", turn=turn))["save"] else "save"
+        taught = [await call("policy_feedback", turn=turn, right=right) for _ in range(40)]
+        assert taught[0]["reward"] == -1 and taught[-1]["now"] == await call("policy_decide", turn=turn)
+        assert taught[-1]["now"]["save"] == (right == "save") and (await call("policy_status"))["updates"] == 41
     in_memory(memory, session)
 
 

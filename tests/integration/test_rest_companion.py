@@ -38,6 +38,24 @@ def test_a_block_for_a_prompt_holds_what_answers_and_its_budget(client: httpx.Cl
         assert client.post("/v1/context", json=wrong).status_code == 422
 
 
+def test_the_policy_is_taught_by_those_who_may_write_and_in_their_namespace_alone(
+        tenants: tuple[Running, dict[str, dict[str, str]]]) -> None:
+    running, headers = tenants
+    turn = {"text": "The train was late again."}
+    with running.client() as client:
+        def say(who: str, **more: object) -> httpx.Response:
+            return client.post("/v1/policy", json=turn | more, headers=headers[who])
+        first, beside = say("reader").json()["now"], say("other").json()
+        right = "skip" if first["save"] else "save"
+        assert say("reader", feedback=right).status_code == 403 and say("reader").json()["now"] == first
+        assert [say("writer", feedback=wrong).status_code for wrong in (1.5, "", True, [1])] == [422] * 4
+        assert say("writer", feedback="The sky is blue and high today.").json()["reward"] == 0, "words that say nothing teach nothing"
+        taught = [say("writer", feedback=right).json() for _ in range(40)]
+        assert taught[0]["judged"]["save"] == first["save"] and taught[0]["reward"] == -1
+        assert say("reader").json()["now"]["save"] == (right == "save") and say("other").json() == beside
+        assert say("writer", feedback=-0.5).json()["reward"] == -0.5
+
+
 def test_what_is_rejected_is_gone_and_refused_until_it_is_lifted(client: httpx.Client) -> None:
     made = client.post("/v1/memories", json={"text": "I live in Seoul."}).json()
     near = client.post("/v1/memories", json={"text": "My sister lives in Seoul."}).json()

@@ -43,7 +43,7 @@ ROUTES = ["POST /v1/memories:search", "POST /v1/search", "POST /v1/recall", "POS
           "GET /v1/memories/{id}/neighbours", "GET /v1/timeline", "PATCH /v1/anchors/{slot}", "GET /v1/rules", "POST /v1/rules",
           "GET /v1/rules/{id}", "POST /v1/rules/{id}/used", "POST /v1/rules/{id}/{action}", "POST /v1/rules:apply",
           "GET /v1/rules:conflicts", "POST /v1/rules:judge", "GET /v1/rules:audit", "POST /v1/rules:table", "GET /v1/rules/{id}/history",
-          "POST /v1/context", "POST /v1/observe", "POST /v1/conversations:remember", "POST /v1/review/proposals",
+          "POST /v1/context", "POST /v1/observe", "POST /v1/policy", "POST /v1/conversations:remember", "POST /v1/review/proposals",
           "DELETE /v1/review/proposals/{id}", "POST /v1/review/rejections",
           "DELETE /v1/review/rejections/{id}", "POST /v1/review/acceptances", "POST /v1/sleep", "POST /v1/sleep/{id}/undo", "GET /v1/audit",
           "DELETE /v1/namespaces/{namespace}", "POST /v1/namespaces/{namespace}/purge"]

@@ -187,6 +187,23 @@ def test_a_store_is_exported_checked_backed_up_and_restored(run: Run, path: Path
     assert "Replace" not in run("db", "restore", str(tmp_path / "missing.db"), code=1)
 
 
+def test_the_policy_says_what_it_decides_and_is_taught_in_one_namespace(run: Run, path: Path) -> None:
+    with Memory(path) as memory:
+        memory.write("hello")
+    turn = "The train was late again."
+    first = json.loads(run("policy", turn, "--json"))["now"]["save"]
+    right = "skip" if first else "save"
+    with Memory(path) as memory:
+        for _ in range(40):
+            memory.companion.learn(memory.companion.decide(turn), right)
+    taught = json.loads(run("policy", turn, "--feedback", right, "--json"))
+    assert taught["reward"] == 1 and taught["now"]["save"] == (right == "save")
+    assert json.loads(run("policy", turn, "--json", "-n", "other"))["now"]["save"] == first
+    assert "Learned -1: it was given as a number" in run("policy", turn, "--feedback", "-1")
+    assert "Nothing was learned" in run("policy", turn, "--feedback", "The sky is blue and high today.")
+    assert "from -1 (wrong) to 1 (right)" in run("policy", turn, "--feedback", "7", code=1)
+
+
 def test_a_ranker_is_trained_from_what_helped_and_forgotten(run: Run, path: Path, tmp_path: Path) -> None:
     with Memory(path) as memory:
         for n in range(30):

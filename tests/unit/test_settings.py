@@ -272,7 +272,9 @@ def test_the_sections_of_the_companions_design_are_read(here: Path) -> None:
     assert (found.forget_decay, found.forget_days, found.policy_epsilon, found.search_k) == (0.1, 7.0, 0.2, 3)
     assert (found.model, found.openai_url) == ("openai:qwen2.5:1.5b", "http://localhost:11434/v1")
     for wrong, said in (("forgetting:\n  lambda: 1\n", "unknown key 'lambda'"), ("reward: 3\n", "holds a int"),
-                        ("sleep: off\nsleep_cycle:\n  mode: tidy\n", "twice")):
+                        ("sleep: off\nsleep_cycle:\n  mode: tidy\n", "twice"), ("gossip:\n  interval_s: 60\n", "rlm federation init"),
+                        ("self_play:\n  turns: 9\n", "rlm bench year"), ("dataset:\n  train: .8\n", "train-ranker"),
+                        ("reranker:\n  pool: 20\n", "train-ranker"), ("composer:\n  budget: 9\n", "tokens")):
         Path("rlm.yaml").write_text(wrong, encoding="utf-8")
         with pytest.raises(SettingsError, match=said):
             load_settings(environment={})

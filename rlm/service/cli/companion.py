@@ -5,6 +5,7 @@ from tqdm import tqdm
 
 from rlm.core.clock import in_zone, to_iso
 from rlm.core.errors import InvalidInput
+from rlm.service.capture import decide_prompt, teach_policy
 from rlm.service.cli.common import Group, example, print_json, print_rows, print_value, with_memory
 from rlm.service.memory import Memory
 from rlm.service.proposals import dismiss_proposal, open_proposals, propose_rejection
@@ -156,6 +157,26 @@ def dismiss(memory: Memory, id: str, as_json: bool) -> None:
     "Keep the memory ID, which was proposed to be rejected or deleted."
     found = dismiss_proposal(memory.reader, id)
     print_json(found.as_dict()) if as_json else click.echo(f"{found.memory.id} stands: {found.memory.text}")
+
+
+@click.command("policy", epilog=example('rlm policy "The train was late again."', 'rlm policy "The train was late again." --feedback skip',
+                                   'rlm policy "오늘 버스가 늦었어" --feedback save --json'))
+@click.argument("turn")
+@click.option("--feedback", help="What is right, save or skip; or how right it was, from -1 to 1; or what the person said next.")
+@click.option("--session", help="Conversation whose last stored turn TURN may answer.")
+@with_memory()
+def policy_command(memory: Memory, turn: str, feedback: str | None, session: str | None, as_json: bool) -> None:
+    "Say whether TURN is worth saving, and why. With --feedback, teach what is right: later turns like it are decided so."
+    if feedback is None:
+        decided = decide_prompt(memory, turn, session)
+        print_json({"now": decided.as_dict()}) if as_json else click.echo(str(decided))
+        return
+    try:
+        given: float | str = float(feedback)
+    except ValueError:
+        given = feedback
+    taught = teach_policy(memory, turn, given, session)
+    print_json(taught.as_dict()) if as_json else click.echo(str(taught))
 
 
 def _show_nights(memory: Memory, as_json: bool) -> None:

@@ -13,7 +13,7 @@ from fastapi import Query
 
 from rlm.core.clock import to_iso
 from rlm.core.errors import InvalidInput, RlmError
-from rlm.service.capture import capture_prompt
+from rlm.service.capture import capture_prompt, decide_prompt, teach_policy
 from rlm.service.memory import ErasureReport, MemoryAdmin
 from rlm.service.proposals import CorrectionProposal, dismiss_proposal, open_proposals, propose_rejection
 from rlm.service.results import memory_dict
@@ -22,8 +22,8 @@ from rlm.store.facts import Rejection
 from .errors import HttpProblem
 from .memory_routes import Labels
 from .routing import Call, Name, QuotedId, Routes, json_response
-from .schemas import (AcceptBody, ApplyBody, ContextBody, JudgeBody, ObserveBody, ProposeBody, PurgeBody, ReasonBody, RejectBody,
-                      RememberBody, RuleBody, RuleTableBody, RuleUseBody, SleepBody, Time)
+from .schemas import (AcceptBody, ApplyBody, ContextBody, JudgeBody, ObserveBody, PolicyBody, ProposeBody, PurgeBody, ReasonBody,
+                      RejectBody, RememberBody, RuleBody, RuleTableBody, RuleUseBody, SleepBody, Time)
 
 
 log = logging.getLogger("rlm.serve")
@@ -52,6 +52,16 @@ def make_context(call: Call, body: ContextBody) -> Any:
 def observe_prompt(call: Call, body: ObserveBody) -> Any:
     "Keep what a prompt states, if the companion's policy finds it worth keeping: a fact, a wish; no question, no order, no small talk."
     return capture_prompt(call.memory, body.text, call.provenance, body.session)
+
+
+@remembering.add("POST", "/policy", "PolicyOut", 507, right="read", span="memory.policy")
+def decide_turn(call: Call, body: PolicyBody) -> Any:
+    "Say whether a turn is worth saving, and why; with `feedback`, learn whether that is right, and say what is decided then."
+    if body.feedback is None:
+        return {"now": decide_prompt(call.memory, body.text, body.session).as_dict()}
+    if not call.caller.may("write"):
+        raise HttpProblem(403, "This token does not have the right to write, which it takes to teach the policy.", "Leave out feedback.")
+    return teach_policy(call.memory, body.text, body.feedback, body.session)
 
 
 @talking.add("POST", "/conversations:remember", "RememberedOut", 503, 507, span="memory.remember")

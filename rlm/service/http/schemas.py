@@ -435,6 +435,14 @@ class ObserveBody(RequestModel):
                                   default=None)
 
 
+class PolicyBody(ObserveBody):
+    "A turn, and what to teach the policy about it."
+
+    feedback: Annotated[float, Field(ge=-1, le=1)] | Annotated[str, Field(min_length=1, max_length=MAX_QUESTION)] | None = about(
+        "How right the decision is, from -1 to 1; `save` or `skip`: what is right; or what the person said next. Without it nothing is "
+        "changed; with it the right to write is needed", "skip", default=None)
+
+
 class ApplyBody(RequestModel):
     "A situation that rules are applied to."
 

@@ -16,8 +16,9 @@ from pydantic import BaseModel, Field
 from rlm.companion.policy import SAVE_FROM, SKIP_UP_TO
 from rlm.core.text import clip
 
+from ..capture import teach_policy
 from ..proposals import open_proposals, propose_rejection
-from .schemas import MAX_RESULTS, DryRun, MemoryId, Messages, Reason, Turn, TurnTokens, tool_memory
+from .schemas import MAX_RESULTS, DryRun, MemoryId, Messages, Reason, RightDecision, Turn, TurnTokens, tool_memory
 from .sources import MemorySource
 
 PROPOSED = ("You cannot reject a memory by yourself. It waits for a person: `rlm review reject ID`. Until then it is served as disputed: "
@@ -82,9 +83,17 @@ class CompanionTools:
         Do not use it before every save: when they ask you to remember something, or state a fact about themselves, just save it.
         Example: {"turn": "I moved to Busan last week."}"""
         with self.source.use("read") as memory:
-            found = memory.companion.decide(turn)
-        return {"action": found.action, "save": found.save, "retrieve": found.retrieve, "phase": found.phase, "reason": found.reason,
-                "importance": round(found.importance.score, 3), "signs": sorted(found.importance.parts)}
+            return memory.companion.decide(turn).as_dict()
+
+    def policy_feedback(self, turn: Turn, right: RightDecision) -> dict[str, Any]:
+        """Teach the policy what is right for a message: that it is worth saving, or not (이런 건 기억해 / 기억하지 마).
+
+        Use it when the person says that messages like this one should or should not be remembered. It changes later decisions about what
+        is neither plainly worth saving nor plainly not; it stores and deletes no memory.
+        Do not use it to save something (memory_save), to delete it (memory_delete), or because you think so yourself.
+        Example: {"turn": "The train was late again.", "right": "skip"}"""
+        with self.source.use("write") as memory:
+            return teach_policy(memory, turn, right).as_dict()
 
     def policy_status(self) -> dict[str, Any]:
         """Show the state of the policy that decides what is worth saving: what it has learned from feedback, and its thresholds.

@@ -44,7 +44,8 @@ TOOLS: dict[str, tuple[str, ToolAnnotations]] = {  # name → title for people, 
     "agent_ask": ("Ask about an ontology", ADDS), "memory_reject": ("Reject a memory", REMOVES),
     "memory_accept": ("Confirm a memory", SETS),
     "memory_review": ("What waits for a decision", READS), "policy_decide": ("Is it worth saving?", READS),
-    "policy_status": ("State of the policy", READS), "sleep_cycle_run": ("Tidy up", REMOVES)}
+    "policy_feedback": ("What is worth saving", ADDS), "policy_status": ("State of the policy", READS),
+    "sleep_cycle_run": ("Tidy up", REMOVES)}
 OPERATING = {"namespace_erase": ("Erase everything", REMOVES)}  # tools for tokens with the right admin
 
 # %% ../../../nbs/90_service/22_mcp_server.ipynb #3186a066

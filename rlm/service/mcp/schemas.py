@@ -5,7 +5,7 @@ model tokens. What tools return is in `rlm/data/tool_answers.yaml`.
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import AliasChoices, Field
 from typing_extensions import TypedDict  # Python's own, before 3.12, does not tell pydantic which keys may be left out
@@ -54,6 +54,7 @@ class SaidMessage(TypedDict):
 
 
 Messages = Annotated[list[SaidMessage], Field(min_length=1, max_length=500, description="Messages of a conversation, in order.")]
+RightDecision = Annotated[Literal["save", "skip"], Field(description="What is right for such a message.")]
 TurnTokens = Annotated[int, Field(ge=50, le=8000, description="Tokens that the block may cost, all of it.")]
 DryRun = Annotated[bool, Field(description="True: only tell what would be done. False: do it.")]
 Reason = Annotated[str, Field(max_length=1000, description="Why it is wrong, in the words of the person.")]
