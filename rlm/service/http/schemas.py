@@ -435,9 +435,12 @@ class ObserveBody(RequestModel):
                                   default=None)
 
 
-class PolicyBody(ObserveBody):
+class PolicyBody(RequestModel):
     "A turn, and what to teach the policy about it."
 
+    text: Text = about("The turn", "We use tabs, not spaces, in this repo.")
+    session: Label | None = about("The conversation it is part of: it may answer what the last stored turn of that asks", "evening",
+                                  default=None)
     feedback: Annotated[float, Field(ge=-1, le=1)] | Annotated[str, Field(min_length=1, max_length=MAX_QUESTION)] | None = about(
         "How right the decision is, from -1 to 1; `save` or `skip`: what is right; or what the person said next. Without it nothing is "
         "changed; with it the right to write is needed", "skip", default=None)
