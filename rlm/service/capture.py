@@ -123,7 +123,7 @@ class TaughtPolicy:
 
 def teach_policy(memory: Memory,              # open namespace
                  text: str,                   # turn of a person
-                 feedback: "float | str",     # as `Companion.learn` takes it
+                 feedback: "float | str",     # answer, taken as `Companion.learn` does
                  session: str | None = None,  # conversation whose last stored turn it may answer
                  ) -> TaughtPolicy:
     "Learn whether the decision about a turn is right, as the policy makes it now. Raises `InvalidInput`, `StoreError`."
