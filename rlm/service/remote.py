@@ -99,11 +99,17 @@ class RemoteAdmin:
                  ) -> None:
         self._ask = ask
 
-    def erase_namespace(self, name: str) -> ErasureReport:
+    def erase_namespace(self,
+                        name: str,  # a namespace that the token opens
+                        ) -> ErasureReport:
         "Remove a namespace for good, as `memory.admin` does, and say what went. Raises `NotFound`, `RemoteError` without the right."
         return self._receipt("DELETE", name)
 
-    def purge_namespace(self, name: str, age: timedelta, dry_run: bool = False) -> ErasureReport:
+    def purge_namespace(self,
+                        name: str,       # a namespace that the token opens
+                        age: timedelta,  # time since the deletion, at least
+                        dry_run: bool = False,  # True: only tell what would be erased
+                        ) -> ErasureReport:
         "Erase the memories of a namespace that were deleted long ago. Raises `NotFound`, `RemoteError` without the right."
         return self._receipt("POST", name, "/purge", {"days": age / timedelta(days=1), "dry_run": dry_run})
 
