@@ -85,15 +85,6 @@ _TOLD_OF_KO = """필수 선택 비밀 비공개 공개 그대로 마찬가지 �
 생일 전화번호 주민번호 이름 공백 없음 미정 임시 기본 초기값 기본값 영문 숫자 대문자 소문자 문자 자리 글자 문제 최악 최고 엉망 만료 변경
 오류 정상 복잡 간단 중요 개인정보 별로 따로 각자 제각각 여전 아직 한글 영어 한국어 암호화 자동 수동 필요 불필요 유출 분실 상태 전부 하나
 여러개 다음 내일 오늘 어제 나중 금지"""
-_ENTRY = (r"(?i:\b(?:door|gate|alarm|entry|entrance|garage|lock(?:er|box)?|padlock|safe|vault|keypad|intercom|"
-          r"building (?:door|entry)|key ?box|suitcase|bike lock)"
-          r"(?: (?:door|gate|alarm|lock|entry|access|pin))?'?s? (?:code|combination|combo|passcode))")
-_ENTRY_CODE = (rf"{_ENTRY}{_PURPOSE}(?: (?i:is|was)(?: (?:now|still))?:?|\s?[:=])?\s{{1,3}}"
-               r"(?P<value>[*#]?(?:\d{3,10}|\d{1,4}(?:-\d{1,4}){1,5})[*#]?)(?![\w.,:/-]?\d|[\w%])"
-               r"(?!\s?(?i:won|dollars|lines|digits|times|people|years))")
-_ENTRY_CODE_KO = (r"(?:현관|도어락|도어록|대문|출입문?|알람|경보기?|보안|금고|자물쇠|창고|차고|열쇠함|무인\s?택배함)\s?(?:문\s?)?"
-                  r"(?:코드|암호|(?<=금고 )번호|(?<=자물쇠 )번호)"
-                  r"(?:은|는|이|가)?\s{0,2}[:=：]?\s{0,2}(?P<value>[*#]?\d{3,10}[*#]?)(?!\s?(?:호|번|원|동|년|월|일|시|분|명|개|자리|줄|\d))")
 _ACCOUNT = r"(?:root|admin|administrator|postgres|mysql|ubuntu|ec2-user|oracle|guest|pi|sa)"
 _SIGN_IN = r"(?:(?:log|sign|ssh|get)(?:ged|ed)? ?(?:in|on|into)|ssh|connect|authenticate|credentials?|creds?|login)"
 _ACCOUNT_WORDS = """root admin administrator user users guest owner editor member moderator staff support system group superuser sudo
@@ -243,8 +234,6 @@ SECRETS: tuple[_Rule, ...] = (
     _Rule("password", 3, _needs("비밀번호", "비번", "패스워드"), (4, 120), LazyPattern(_SPELLED_KO), _is_spelled),
     _Rule("password", 0, _needs("passw", "passcode", "pass code", "pwd"), (8, 160), LazyPattern(_TOLD), _is_told),
     _Rule("password", 3, _needs("비밀번호", "비번", "패스워드"), (4, 120), LazyPattern(_TOLD_KO), _is_told_in_korean),
-    _Rule("password", 0, _needs(" code", "passcode", " combination", " combo"), (40, 160), LazyPattern(_ENTRY_CODE)),
-    _Rule("password", 3, _needs("코드", "암호", "번호"), (40, 60), LazyPattern(_ENTRY_CODE_KO)),
     _Rule("password", 0, _needs("/"), (60, 80), LazyPattern(_PAIR), _is_account_password),
     _Rule("passport number", 0, _needs("passport"), (4, 60), LazyPattern(_PASSPORT)),
     _Rule("passport number", 3, _needs("여권"), (4, 60), LazyPattern(_PASSPORT_KO)),

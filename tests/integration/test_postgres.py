@@ -327,8 +327,8 @@ def guest(postgres: str, bare: Path, clock: ManualClock) -> Iterator[str]:
     "The address of a store with memories of two tenants, for a role that owns nothing."
     with Memory(postgres, namespace="ana", clock=clock) as ana, Memory(postgres, namespace="ben", clock=clock) as ben:
         for name, memory in (("ana", ana), ("ben", ben)):
-            first, second = memory.write(f"The password of {name} is kumquat.", tags=["secret"]), memory.write("Another one.")
-            memory.update(first.id, text=f"The password of {name} is papaya.")
+            first, second = memory.write(f"The word of {name} is kumquat.", tags=["secret"]), memory.write("Another one.")
+            memory.update(first.id, text=f"The word of {name} is papaya.")
             memory.link(first.id, second.id)
             memory.backend.db.query("INSERT INTO thread_writes VALUES (?, 't', '', 'c', 'k', 0, '', 'said', 'json', ?)", (name, b"{}"))
     role = f"guest_{uuid.uuid4().hex[:8]}"
@@ -352,12 +352,12 @@ def test_a_query_that_forgets_its_filter_cannot_cross_a_tenant(guest: str, clock
         assert "ben" not in str(db.query("SELECT text FROM memories") + db.query("SELECT text FROM memory_history"))
         ben = ana.namespace("ben")
         for _ in range(6):  # statements that a connection has prepared for one tenant show another one what is theirs
-            told = [str(memory.context("What is the password?")) for memory in (ana, ben)]
+            told = [str(memory.context("What is the word?")) for memory in (ana, ben)]
             assert [("of ana" in t, "of ben" in t) for t in told] == [(True, False), (False, True)]
         prepared = db._server.prepared.values()  # reaches inside: that the question above was one of a prepared statement
         assert any(said.startswith("EXECUTE") for known in prepared for said in known.said.values())
         db.query("UPDATE memories SET text = 'gone'")
-        assert "The password of ben is papaya." in {t for (t,) in whole.query("SELECT text FROM memories")}
+        assert "The word of ben is papaya." in {t for (t,) in whole.query("SELECT text FROM memories")}
         with pytest.raises(StoreError, match="row-level security"):
             db.query("INSERT INTO events (at, namespace, kind, subject) VALUES ('2026', 'ben', 'use', 'x')")
         with pytest.raises(StoreError, match="rights"):

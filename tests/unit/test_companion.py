@@ -122,7 +122,6 @@ def test_a_secret_is_cut_out_and_a_turn_that_is_too_long_is_an_error(memory: Mem
 
 # ---------------------------------------------------------------- feedback
 
-@pytest.mark.seed("002 feedback")
 def test_feedback_may_name_the_decision_that_is_right_and_says_the_same_twice() -> None:
     turn, values = "The train was late again.", {"save": set[float](), "skip": set[float]()}
     for right, rewards in values.items():
@@ -134,6 +133,7 @@ def test_feedback_may_name_the_decision_that_is_right_and_says_the_same_twice() 
     assert 1.0 in values["save"] and 1.0 in values["skip"] and len(values["save"] | values["skip"]) == 2
 
 
+@pytest.mark.seed("002 feedback")
 def test_feedback_changes_a_later_decision_and_survives_a_restart(memory: Memory, clock: ManualClock) -> None:
     turn = "The build of the docker image takes ten minutes since Tuesday."
     first = memory.companion.decide(turn, TALK)

@@ -22,7 +22,7 @@ COMMANDS = {  # name → where the command is, and what the list of commands say
     "review": ("rlm.service.cli.companion:review_group", "Correct for good: accept what is right, reject what is wrong, lift rejections."),
     "audit": ("rlm.service.cli.companion:audit_command",
               "Show what was believed about QUERY at a moment, and what had been served by then."),
-    "policy": ("rlm.service.cli.companion:policy_command", "Say whether TURN is worth saving, and why; teach what is right."),
+    "policy": ("rlm.service.cli.companion:policy_command", "Say whether TURN is worth saving, and why."),
     "sleep": ("rlm.service.cli.companion:sleep_command",
               "Merge memories that say the same, put away what is not used, save what was learned."),
     "rules": ("rlm.service.cli.rules:rules_group", "Store, apply, judge and audit rules: what to do when."),
