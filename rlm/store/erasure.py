@@ -232,13 +232,16 @@ class DerivedFiles:
              namespace: str | None = None,  # the namespace erased from; None: all
              ) -> None:
         "Overwrite and remove the files of a namespace; they are made again when needed."
-        folder = self.folder
-        for file in list(folder.iterdir()) if folder and os.path.isdir(folder) else ():
+        if (folder := self.folder) is None:
+            return
+        files = list[Path]()
+        with contextlib.suppress(FileNotFoundError):  # there is none, or another process has just removed the last file and it
+            files += folder.iterdir()
+        for file in files:
             if namespace is None or file_tag(namespace) in file.name:
                 discard(file)
-        if folder:
-            with contextlib.suppress(OSError):  # it is missing, or files of other namespaces are left in it
-                folder.rmdir()
+        with contextlib.suppress(OSError):  # it is missing, or files of other namespaces are left in it
+            folder.rmdir()
 
 # %% ../../nbs/20_store/15_erasure.ipynb #4e66140c
 @dataclass(frozen=True, slots=True)

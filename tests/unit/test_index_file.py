@@ -1,6 +1,8 @@
 "Index files are never trusted: whatever happened to one, it is either what was written or nothing."
 
 import zipfile
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -89,3 +91,18 @@ def test_a_damaged_index_is_built_anew(path: Path, clock: ManualClock, monkeypat
     kept.write_bytes(good[:place] + bytes(b ^ 0x55 for b in good[place:place + 40]) + good[place + 40:])
     with Memory(path, clock=clock) as memory:
         assert [(h.id, h.score) for h in memory.search("boat number 7")] == said
+
+
+def test_the_folder_of_the_files_may_go_while_they_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(SQLiteDatabase(tmp_path / "memory.db")) as db:
+        files = DerivedFiles(db)
+        assert files.folder is not None
+        files.folder.mkdir(exist_ok=True)
+        listed = Path.iterdir
+
+        def gone(self: Path) -> Iterator[Path]:
+            self.rmdir()  # another process has removed the last file
+            return listed(self)
+        monkeypatch.setattr(Path, "iterdir", gone)
+        files.drop()
+        assert not files.folder.exists()
