@@ -101,7 +101,7 @@ def decide_prompt(memory: Memory,              # open namespace
                   session: str | None = None,  # conversation whose last stored turn the prompt may answer
                   ) -> PolicyDecision:
     "Return what `capture_prompt` would decide. Nothing is changed."
-    return memory.companion.decide(text, None if session is None else memory.companion.after_stored(session))
+    return memory.companion.decide(without_block(text), None if session is None else memory.companion.after_stored(session))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +123,11 @@ class TaughtPolicy:
 
 def teach_policy(memory: Memory,              # open namespace
                  text: str,                   # turn of a person
-                 feedback: "float | str",     # answer, taken as `Companion.learn` does
+                 feedback: "float | str",     # number, `save` or `skip`, or words, as `Companion.learn` takes them
                  session: str | None = None,  # conversation whose last stored turn it may answer
                  ) -> TaughtPolicy:
     "Learn whether the decision about a turn is right, as the policy makes it now. Raises `InvalidInput`, `StoreError`."
-    judged = decide_prompt(memory, text := without_block(text), session)
+    judged = decide_prompt(memory, text, session)
     reward = memory.companion.learn(judged, feedback)
     return TaughtPolicy(judged, reward, decide_prompt(memory, text, session) if reward.value else judged)
 

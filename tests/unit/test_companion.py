@@ -21,7 +21,7 @@ from rlm.companion.rejection import RejectedValue
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound
 from rlm.search.candidates import Query
-from rlm.service.capture import capture_prompt
+from rlm.service.capture import capture_prompt, decide_prompt
 from rlm.service.companion import HeardTurns
 from rlm.service.proposals import open_proposals
 from rlm.service.results import SearchResults
@@ -131,6 +131,14 @@ def test_feedback_may_name_the_decision_that_is_right_and_says_the_same_twice() 
                 rewards.add(memory.companion.learn(decided, right).value)
             assert memory.companion.decide(turn).save == (right == "save")
     assert 1.0 in values["save"] and 1.0 in values["skip"] and len(values["save"] | values["skip"]) == 2
+
+
+def test_a_prompt_is_decided_without_the_block_that_it_quotes() -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write("I moved to Busan last week.")
+        block, asked = str(memory.context("Where do I live?")), "Where do I live?"
+        plain, quoting = (decide_prompt(memory, text) for text in (asked, f"{block}\n{asked}"))
+        assert "Busan" in block and plain.as_dict() == quoting.as_dict()
 
 
 @pytest.mark.seed("002 feedback")

@@ -6,7 +6,7 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +27,8 @@ from rlm.service.http.routes import search_response
 from rlm.service.http.telemetry import Metrics
 from rlm.service.mcp.sources import LocalMemory
 from rlm.service.mcp.tools import MemoryTools
-from rlm.store.embedding_model import Vectors
+from rlm.store.embedding_model import EmbeddingModelInfo, Vectors
+from rlm.store.vectors import VectorTable
 
 LINES = ["The boat came in late.", "고양이가 잠을 잔다.", "Bread is baked at six."]
 
@@ -115,6 +116,26 @@ def test_an_unforeseen_error_of_a_model_costs_one_memory_and_neither_the_thread_
         assert type(error).__name__ in said
         memory.write(LINES[1])
         assert memory.embeddings.worker.wait(20) and missing(memory) == ["An odd line."]
+
+
+def test_an_error_of_the_store_is_waited_out_and_refuses_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for pause in ("FIRST_PAUSE_S", "LONGEST_PAUSE_S"):
+        monkeypatch.setattr(f"rlm.search.embedding.worker.{pause}", .01)
+    stored, full = VectorTable.insert, [True]
+
+    def insert(table: VectorTable, info: EmbeddingModelInfo, vectors: Mapping[int, Vectors]) -> None:
+        if full[0]:
+            raise OSError("no space left")
+        stored(table, info, vectors)
+    monkeypatch.setattr(VectorTable, "insert", insert)
+    with Memory(tmp_path / "m.db", embedder=Toy(), embedding="later") as memory:
+        memory.write_many(LINES)
+        worker = memory.embeddings.worker
+        assert not worker.wait(20) and "no space left" in worker.error and not worker.refused
+        full[0], deadline = False, time.monotonic() + 60
+        while not worker.wait(20) and time.monotonic() < deadline:
+            time.sleep(.02)
+        assert not missing(memory) and not worker.error
 
 
 def test_a_model_that_can_not_be_loaded_is_said_and_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from ...core.at_exit import close_at_exit
 from ...core.clock import Clock, SystemClock
 from ...core.errors import EmbeddingError, ModelMismatch, RlmError, StoreReadOnly
 from .base import Embedder, model_info, passages
-from ...store.embedding_model import EmbeddingModelInfo
+from ...store.embedding_model import EmbeddingModelInfo, Vectors
 from ...store.records import Event
 from ...store.storage import SQLStorage
 
@@ -51,16 +51,28 @@ def embed_each(embed: Callable[[list[int]], int],  # embeds memories, given by n
     return done, refused
 
 # %% ../../../nbs/25_embedding/12_worker.ipynb #e649fe4a
+def _memory_vectors(embedder: Embedder, texts: list[str]) -> Vectors:
+    "Return the vectors of texts of memories. Whatever a model raises is an `EmbeddingError`; an error of the store is none."
+    try:
+        return embedder.embed(texts, "passage")
+    except RlmError:
+        raise
+    except Exception as e:
+        raise EmbeddingError(f"The model {embedder.name} has failed ({type(e).__name__}: {e}).",
+                             "Look at the model's own log, or take another one with the setting embedder.") from e
+
+
 def embed_batch(storage: SQLStorage,       # an open store
                 embedder: Embedder,        # the new model
                 info: EmbeddingModelInfo,  # name, size and calibration of the model
                 seqs: Sequence[int],       # numbers of memories without its vectors
                 clock: Clock,              # source of recorded times
                 ) -> int:
-    "Embed memories outside of any transaction and store their vectors, but for those that were changed meanwhile; return how many."
+    """Embed memories outside of any transaction and store their vectors, but for those that were changed meanwhile; return how many.
+    Raises `EmbeddingError` for whatever the model raises, `StoreError`."""
     sources = storage.vectors.sources(seqs)
     texts = [passages(s.text, s.speaker, s.title, s.summary) for s in sources]
-    rows = iter(embedder.embed([text for parts in texts for text in parts], "passage"))
+    rows = iter(_memory_vectors(embedder, [text for parts in texts for text in parts]))
     vectors = {s.seq: np.stack([next(rows) for _ in parts]) for s, parts in zip(sources, texts, strict=True)}
     stored = 0
     for namespace in sorted({s.namespace for s in sources}):
@@ -349,7 +361,8 @@ class EmbeddingWorker:
             self._new -= self._taken  # one that is changed from now on comes again
         if todo := [s for s in seqs if s not in self.refused]:
             self._take_model(info)
-            done, refused = embed_each(lambda some: self._embed_batch(model, info, some), todo, lambda: model.embed(["ready"], "passage"))
+            done, refused = embed_each(lambda some: embed_batch(self.storage, model, info, some, self.clock), todo,
+                                       lambda: model.embed(["ready"], "passage"))
             self.embedded += done
             with self._changed:
                 waiting = {s: then for s in todo if s not in refused and (then := self._then.pop(s, None))}
@@ -359,15 +372,6 @@ class EmbeddingWorker:
                 logging.getLogger("rlm").warning("The memory with the number %d is not embedded: %s", seq, error)
         with self._changed:
             self._taken = set()
-
-    def _embed_batch(self, model: Embedder, info: EmbeddingModelInfo, seqs: list[int]) -> int:
-        "Do what `embed_batch` does; whatever a model of another's making raises is an `EmbeddingError`."
-        try:
-            return embed_batch(self.storage, model, info, seqs, self.clock)
-        except RlmError:
-            raise
-        except Exception as e:
-            raise EmbeddingError(f"The model {model.name} has failed ({type(e).__name__}: {e}).", "Its log may say more.") from e
 
     def _tell(self, waiting: Mapping[int, Callable[[list[int]], object]]) -> None:
         "Call what waits for some memories. An error there is logged: it keeps no memory from its vector."

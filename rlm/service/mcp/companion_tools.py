@@ -36,7 +36,7 @@ NOTED = "Each waits for the person: `rlm review accept ID` or `reject ID`. Until
 NOTHING_NOTED = "Nothing was noted; `passed_over` says why."
 ERASED = "It is gone for good. A write makes the namespace anew while a token opens it: rlm tokens revoke."
 ANOTHER_NAME = "The person typed another name: nothing was erased."
-NOT_ERASED = "You cannot erase by yourself, and nobody confirmed it: nothing was erased. A person can: rlm namespaces erase NAME."
+NOT_ERASED = "You cannot erase by yourself, and no person confirmed it: nothing was erased. A person can: rlm namespaces erase NAME."
 STANDS = "The person declined: the memory stands as it is."
 
 
@@ -206,8 +206,8 @@ def erase_tool(source: MemorySource,  # gives the caller's memory
     async def namespace_erase(answer: Annotated[ElicitationResult[ErasureConfirmation], Resolve(ask)]) -> dict[str, Any]:
         """Erase everything that is remembered here for good: every memory, deleted ones too, with its history (전부 완전히 지워 줘).
 
-        Use it only when the person asks that all of it be erased, as one who leaves does. They are asked to type the name of the namespace.
-        Give them the receipt.
+        Use it only when the person asks that all of it be erased, for example because they leave. They are asked to
+        type the name of the namespace. Give them the receipt.
         Do not use it to forget one thing (memory_delete) or to tidy up (sleep_cycle_run).
         Example: {}"""
         if isinstance(answer, AcceptedElicitation) and answer.data is not None:

@@ -30,7 +30,7 @@ class LocalMemory:
     def may(self,
             right: str,  # read, write or admin
             ) -> bool:
-        "Return whether the store was opened for this. Nobody is an admin here: the owner of the program has the command line."
+        "Return whether the store was opened for this. The right admin is never given here: it takes a token, or the command line."
         return right == "read" or (right == "write" and not self.read_only)
 
     @contextmanager
