@@ -96,7 +96,8 @@ def _read_feedback(feedback: object, saved: bool, topic: str, run: int, language
             return Reward(1.0 if saved == (right == "save") else -1.0, f"the right decision is to {right}")
         return explicit_reward(feedback, languages) or implicit_reward(feedback, topic, run, values)
     if isinstance(feedback, bool) or not isinstance(feedback, int | float) or not -1 <= feedback <= 1:
-        raise InvalidInput(f"The feedback is {feedback!r}.", "Give a number from -1 (wrong) to 1, save or skip, or what the person said.")
+        raise InvalidInput(f"The feedback is {feedback!r}.",
+                           "Give a number from -1 (wrong) to 1 (right), save or skip, or what the person said.")
     return Reward(float(feedback), "it was given as a number")
 
 # %% ../../nbs/86_conversation/08_policy_store.ipynb #36526970
