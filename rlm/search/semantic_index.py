@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..core.array_types import Floats, Ints
 from ..core.errors import InvalidInput
 from .arrays import GrowableArray, SeqTable
-from .vector.quantizer import COSINE_SUMS, MEASURE_QUERY, PRIOR_WEIGHT, Z_SCORES, center, center_one, vector_dot
+from .vector.quantizer import COSINE_SUMS, MEASURE_QUERY, PRIOR_WEIGHT, Z_SCORES, center, center_one, multiply, vector_dot
 from .vector.vector_file import VectorChanges, catch_up, open_index, save_index, vector_file_path
 from .vector.vector_index import VectorIndex
 from .vector.vector_segments import Allowed, Batch, IndexState
@@ -390,7 +390,7 @@ class SemanticIndex:
         if self.index is None:
             return []
         if self.is_exact:
-            return [(self._dense.seqs.values, self._dense.rows(len(query.unit)) @ query.unit)]
+            return [(self._dense.seqs.values, multiply(self._dense.rows(len(query.unit)), query.unit))]
         return self.index.approximate_scores(query.unit)
 
     def nearest(self,
