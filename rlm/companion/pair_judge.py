@@ -464,8 +464,8 @@ class PairReader:
 def pair_reader(cache: Path,  # folder where the built model is kept
                 ) -> PairReader | None:
     "Return the reader of a cache folder, one for all stores of a process; None where its model can't run."
-    from rlm.search.embedding.e5 import onnx_problem  # not before a pair is judged
-    return None if onnx_problem() else PairReader(cache)
+    from rlm.search.embedding.e5 import e5_problem  # not before a pair is judged
+    return None if e5_problem() else PairReader(cache)
 
 # %% ../../nbs/85_companion/18_pair_judge.ipynb #391e644b
 ENDS = 0.85  # probability by the networks alone from which the older memory ends; none of the 86 pairs of `dev` without an update has it

