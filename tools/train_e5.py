@@ -1,12 +1,13 @@
 """Make rlm/data/e5_questions.npz and e5_memories.npz: biases, norms and low-rank factors with which e5 makes vectors. It needs PyTorch.
 
 python -m venv --system-site-packages torch && torch/bin/pip install torch==2.14.0
-torch/bin/python tools/train_e5.py FOLDER --start FOLDER --lots 0:600 --locomo FOLDER
-torch/bin/python tools/train_e5.py FOLDER --lots 0:0 --start rlm/data --measure lives,korean --locomo FOLDER
+torch/bin/python tools/train_e5.py FOLDER --start rlm/data --learn passage --sets stores,answers --lots 0:400
+torch/bin/python tools/train_e5.py FOLDER --start FOLDER --lots 0:0 --measure lives,korean,locomo --locomo DEVELOPMENT
 
-Both are learned together, from lots of three sets; the third line measures over the whole ranking what they are worth on two others.
-Where the vectors lie is measured anew afterwards (`rlm embed calibrate`), the models of turns and of relevance are fitted anew. An
-hour of an idle core for 1,000 lots. Sums differ by machine, so the files do, too.
+The second line learned the vectors of memories beside the shipped ones of questions, which stay; questions were learned before them in
+the same way, against the original's vectors of memories. The third measures over the whole ranking what they are worth. Where the
+vectors lie is measured anew afterwards (`rlm embed calibrate`), and the models that read vectors of memories are fitted anew. Ten minutes of two
+idle cores for 400 lots. Sums differ by machine, so the files do, too.
 """
 import argparse
 import json
@@ -43,7 +44,7 @@ from rlm.search.scoring import ScoreWeights
 from rlm.store.embedding_model import QUESTION_SHARE, Calibration, unit
 
 DATA = Path(__file__).parent.parent / "tests" / "data"
-SEED, RATE, BATCH, SPREAD, TOKENS = 0, 5e-4, 32, 0.05, 160  # BATCH: questions of a lot at most
+SEED, RATE, BATCH, SPREAD, TOKENS = 0, 5e-4, 32, 0.05, 320  # BATCH: questions of a lot at most
 RANK, FACTOR_RATE = 8, 1e-3  # rank of the change of each matrix; learning rate of its factors
 STORES, PAIRS, TURNS = 2, 24, 20  # small stores, question-answer pairs, questions of a long conversation in a lot
 BESIDE = 24  # other turns of a long conversation in a lot
@@ -165,8 +166,9 @@ def small_lots(sets: Mapping[str, Sequence[Store]],  # the stores of each set
 def train(lots: Sequence[Sequence[Store]],  # what is learned from, in order
           calibration: Calibration,         # where the vectors of the original lie
           start: Path | None,               # folder with what was learned before; None: the original
+          learn: Sequence[Kind],            # kinds of text whose vectors are learned; those of the others stay
           ) -> dict[str, dict[str, Any]]:   # file → learned floats, by tensor, in half precision
-    "Learn vectors of questions and of memories together, and return the numbers."
+    "Learn vectors of questions, of memories or of both together, and return the numbers."
     torch.manual_seed(SEED)
     rng = random.Random(SEED)
     files: dict[Kind, str] = {"query": QUESTIONS, "passage": MEMORIES}
@@ -187,7 +189,7 @@ def train(lots: Sequence[Sequence[Store]],  # what is learned from, in order
         alike = (((v - mean) * shared).sum(1) / (shared * shared).sum(1)).clamp(0, 1)
         return level(v - QUESTION_SHARE * alike[:, None] * shared - mean)
 
-    groups: list[dict[str, Any]] = [{"params": list(numbers.values()), "rate": rate} for e in encoders.values()
+    groups: list[dict[str, Any]] = [{"params": list(numbers.values()), "rate": rate} for e in map(encoders.__getitem__, learn)
                                     for numbers, rate in ((e.learned, RATE), (e.factors, FACTOR_RATE))]
     optimizer = torch.optim.Adam(groups, lr=RATE, betas=(0.9, 0.98))
     for step, lot in enumerate(tqdm(lots, "learning"), 1):
@@ -202,14 +204,15 @@ def train(lots: Sequence[Sequence[Store]],  # what is learned from, in order
         texts: dict[Kind, list[str]] = {"query": [q for q, _ in asked], "passage": [t for store in lot for ts in store.texts for t in ts]}
         made, moved = dict[Kind, torch.Tensor](), list[torch.Tensor]()
         for kind, own in texts.items():
-            every = own + rng.sample(general[kind], 6)
-            with torch.autocast("cpu", torch.bfloat16):
+            every = own + (rng.sample(general[kind], 6) if kind in learn else [])
+            with torch.autocast("cpu", torch.bfloat16), torch.set_grad_enabled(kind in learn):
                 vectors = encoders[kind](every).float()
-                with torch.no_grad():
-                    before = plain[kind](every).float()
-            apart_by = 1 - (vectors * before).sum(1)
             made[kind] = vectors[:len(own)]
-            moved.append(apart_by[:len(own)].mean() + 2 * apart_by[len(own):].mean())
+            if kind in learn:
+                with torch.autocast("cpu", torch.bfloat16), torch.no_grad():
+                    before = plain[kind](every).float()
+                apart_by = 1 - (vectors * before).sum(1)
+                moved.append(apart_by[:len(own)].mean() + 2 * apart_by[len(own):].mean())
         near = question(made["query"]) @ level(made["passage"] - mean).T
         best = torch.full((len(asked), count), -9.0).scatter_reduce(1, torch.tensor(owner).expand(len(asked), -1), near, "amax") / SPREAD
         losses = []
@@ -225,7 +228,7 @@ def train(lots: Sequence[Sequence[Store]],  # what is learned from, in order
     with torch.no_grad():  # the probes are vectors by which an engine is checked
         return {files[kind]: {n: v.detach().numpy().astype(np.float16)
                               for n, v in (e.learned | e.factors | {"probe": e([_measured()["probe"]])[0]}).items()}
-                for kind, e in encoders.items()}
+                for kind, e in encoders.items() if kind in learn}
 
 
 class Other:
@@ -301,6 +304,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("out", type=Path)
     parser.add_argument("--start", type=Path)
+    parser.add_argument("--learn", default="query,passage")
+    parser.add_argument("--sets", default="stores,answers,locomo")
     parser.add_argument("--lots", default="0:")
     parser.add_argument("--measure", default="")
     parser.add_argument("--locomo", type=Path)
@@ -310,10 +315,10 @@ if __name__ == "__main__":
     if isinstance(embedder, str):
         raise SystemExit(embedder)
     first, _, last = given.lots.partition(":")
-    every = small_lots({name: read_stores(name, given.locomo) for name in ("stores", "answers", "locomo")}, random.Random(SEED))
+    every = small_lots({name: read_stores(name, given.locomo) for name in given.sets.split(",")}, random.Random(SEED))
     lots = every[int(first or 0):int(last) if last else None]
     given.out.mkdir(parents=True, exist_ok=True)
-    for file, numbers in train(lots, embedder.calibration, given.start).items():
+    for file, numbers in train(lots, embedder.calibration, given.start, given.learn.split(",")).items():
         np.savez(given.out / file, **numbers)
     for name in filter(None, given.measure.split(",")):
         compare(name, embedder, given.out, given.locomo)

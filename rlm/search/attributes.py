@@ -47,7 +47,7 @@ _ATTRIBUTES: Mapping[str, tuple[str, str, str]] = {  # attribute → its names i
                  r"reference|confirmation|id) number|(?:number|licen[cs]e) plate",
                  r"(?:여권|주민|주민등록|차량|회원|접수|예약|일련|송장|면허) ?번호|사번",
                  rf"{_NUMBER}|\b[a-z]+-?\d|\d{{2,3}} ?[가-힣] ?\d{{4}}"),
-    "size": (r"(?:shoe|ring|shirt|dress|collar) size", r"(?:신발|(?<!신)발|반지|옷) ?(?:사이즈|치수)",
+    "size": (r"(?:shoe|ring|shirt|dress|collar) size", r"(?:신발|(?<!신)발|반지|옷) ?(?:사이즈|치수)|신발[은이]? ?(?=\d{3}(?!\d))",
              rf"\bsize\b|사이즈|치수|{_PLAIN_NUMBER}"),  # no hour, no date
     "salary": (r"salary|wages?", r"연봉|월급|급여",
                r"\bearn|\bmakes?\b|(?<!\bi )(?<!\bwe )\bpa(?:y|ys|id)\b|"

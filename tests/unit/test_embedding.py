@@ -49,6 +49,7 @@ from rlm.search.embedding.base import (
 )
 from rlm.search.embedding.e5 import (
     E5_NAME,
+    LONG_MEMORY,
     MEMORIES,
     ORIGINAL_NAME,
     QUESTIONS,
@@ -195,7 +196,10 @@ def test_questions_and_memories_have_vectors_that_were_learned_and_older_stores_
         assert older.embed([text], "passage")[0].tobytes() == stored.tobytes()
         assert np.array_equal(older.embed([text], "query"), model.embed([text], "query"))
         assert 0.95 < float(model.embed([text], "query")[0] @ asked) < 0.9999
-        assert 0.95 < float(model.embed([text], "passage")[0] @ stored) < 0.9999
+        assert len(text) >= LONG_MEMORY or 0.95 < float(model.embed([text], "passage")[0] @ stored) < 0.9999
+    for text in ("한" * (LONG_MEMORY - 1), "a" * LONG_MEMORY, "word and " * 300):
+        same = np.array_equal(model.embed([text], "passage"), older.embed([text], "passage"))
+        assert same is (len(text) >= LONG_MEMORY)
 
 
 @needs_e5
@@ -277,7 +281,7 @@ print(e5.E5Embedder(pathlib.Path(sys.argv[1])).embed(['a'], 'query')[0, :3].toli
     said = [process.communicate(timeout=120)[0] for process in running]
     assert said[0] == said[1]
     assert said[0].startswith("[")
-    assert sorted(p.name.split("-")[0] for p in tmp_path.iterdir()) == ["e5_memories", "e5_questions"]
+    assert sorted(p.name.split("-")[0] for p in tmp_path.iterdir()) == ["e5", "e5_memories", "e5_questions"]
 
 
 @needs_e5
@@ -305,7 +309,7 @@ def test_auto_says_once_why_it_goes_by_words(monkeypatch: pytest.MonkeyPatch, ca
 
 @needs_e5
 def test_a_broken_engine_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(e5_module, "load_onnx_engine", lambda cache, threads, learned: 1 / 0)
+    monkeypatch.setattr(e5_module, "load_onnx_engine", lambda *given: 1 / 0)
     with pytest.raises(EmbeddingError, match="can't run: division by zero"):
         E5Embedder(tmp_path).embed(["a"], "query")
 
@@ -375,7 +379,7 @@ def test_of_a_long_question_the_beginning_and_the_end_are_embedded(tmp_path: Pat
 @pytest.mark.parametrize("text", ["x" * 1_000_000, "가" * 1_000_000, "a " * 500_000, "\ufdfa" * 1_000_000])
 def test_no_text_keeps_e5_busy(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model, windows = shared_e5(), list[int]()
-    engine = model.load()["passage"]
+    engine = model.load()["long"]
     assert isinstance(engine, OnnxEngine)
     monkeypatch.setattr(engine, "_mean", lambda ids: windows.append(len(ids)) or np.ones(384, np.float32))
     model.embed([text], "passage")
