@@ -464,7 +464,7 @@ def load_onnx_engine(cache: Path,       # folder where the built model is kept
 
 # %% ../../../nbs/25_embedding/07_e5.ipynb #063aebd4
 _LONGEST = 10_000  # characters read of one text, so that none keeps the model busy for minutes
-LONG_MEMORY = 200  # characters; a memory of so many has the vector of the original weights
+LONG_MEMORY = 160  # characters; a memory of so many has the vector of the original weights
 
 
 class E5Embedder:
