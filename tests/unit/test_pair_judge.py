@@ -15,6 +15,7 @@ from rlm.companion.pair_judge import (
     PairJudgement,
     PairReader,
     is_about_something_else,
+    pair_models,
     tells_another_number,
     together,
 )
@@ -22,6 +23,7 @@ from rlm.core.clock import ManualClock
 from rlm.search.candidates import LATER, LIKELY
 from rlm.search.embedding import worker
 from rlm.search.embedding.base import choose_embedder
+from rlm.search.embedding.e5 import E5_NAME, ORIGINAL_NAME
 from rlm.service.memory import Memory
 
 UPDATES = [("My brother lives in Cardiff.", "Owen's got himself a houseboat in Bristol, my brother the sailor.",
@@ -110,6 +112,15 @@ def test_an_update_in_free_words_is_served_and_taken_back_when_it_is_deleted(mem
     assert memory.search(question)[0].id == second and relations(memory, first) in ([ENDED], [LATER])
     memory.delete(second)
     assert memory.get(first).valid_to is None and memory.search(question)[0].id == first
+
+
+def test_a_store_of_older_vectors_is_judged_by_the_networks_that_know_them(e5: object) -> None:
+    assert set(pair_models()) == {E5_NAME, ORIGINAL_NAME}
+    older = e5.earlier[ORIGINAL_NAME]  # type: ignore[attr-defined]
+    with Memory(":memory:", embedder=older, clock=ManualClock("2026-01-05")) as memory:
+        old, new, question = UPDATES[0]
+        first, second = told(memory, old, new)
+        assert relations(memory, first) in ([ENDED], [LATER]) and memory.search(question)[0].id == second
 
 
 @pytest.mark.parametrize(("old", "new", "question"), APART)
