@@ -11,7 +11,7 @@ import pytest
 from rlm.agent.casebased.slot_filling import read_value
 from rlm.agent.loop.budget import Budget, BudgetExceeded, RunLimits
 from rlm.agent.loop.loop import RESERVED, WORKERS, asking_tools, first_block, observation, plain_value, rlm_run
-from rlm.agent.loop.prompt import CONTEXT_LIMIT, LAYERS, compose_context, read_layer, read_task
+from rlm.agent.loop.prompt import CONTEXT_LIMIT, LAYERS, compose_context, read_task
 from rlm.agent.models.base import Message, ModelError, ScriptedModel
 from rlm.agent.tracing.trajectory import RLMLogger, Step, Trajectory, load_trajectory, read_log
 from rlm.core.clock import ManualClock
@@ -306,8 +306,8 @@ def test_a_folder_that_can_not_be_written_is_one_sentence(tmp_path: Path) -> Non
 def test_context_is_bounded_and_layers_can_not_pose_as_others(text: str) -> None:
     context = compose_context({layer.name: text for layer in LAYERS})
     assert len(context) <= CONTEXT_LIMIT
-    assert len(re.findall(r"^\[", context, re.M)) == len(LAYERS)
-    assert all(len(read_layer(context, layer.name)) <= layer.limit for layer in LAYERS)
+    texts = re.split(r"^\[.*\n", context, flags=re.M)[1:]
+    assert len(texts) == len(LAYERS) and all(len(shown.rstrip()) <= layer.limit for shown, layer in zip(texts, LAYERS, strict=True))
 
 
 def test_a_stray_space_before_a_line_does_not_lose_the_step() -> None:
@@ -325,8 +325,7 @@ def test_the_task_can_be_read_back_whatever_it_is(task: str) -> None:
         seen.append(tuple(messages))
         return block("find('a')\nFINAL(1)")
     rlm_run(task, ScriptedModel([keep]), tools={"find": find}, context=compose_context({"card": "the card"}))
-    found, context = read_task(seen[0])
-    assert found == task and read_layer(context, "card") == "the card"
+    assert read_task(seen[0]) == task and seen[0][1].content.startswith(f"[{LAYERS[0].title}]\n  the card\n\nTask:\n")
 
 
 def test_data_is_told_of_and_not_shown() -> None:

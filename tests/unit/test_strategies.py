@@ -1,6 +1,7 @@
 "Strategies: their ids, how they are found by awkward questions, and how packs carry them from store to store."
 import ast
 import json
+import re
 import sqlite3
 import subprocess
 import sys
@@ -13,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlm.agent.casebased.slot_filling import strategies_in
+from rlm.agent.casebased.slot_filling import Case
 from rlm.agent.learning.extraction import parameterize, spelt
-from rlm.agent.loop.prompt import LAYERS, compose_context, read_layer
+from rlm.agent.loop.prompt import LAYERS, compose_context, indented
 from rlm.agent.memory.packs import (
     CORE,
     candidates,
@@ -35,7 +36,16 @@ from rlm.agent.memory.packs import (
 from rlm.agent.memory.questions import analyze_question, mask_mentions
 from rlm.agent.memory.retrieval import BUDGET, format_memories_for_injection, render_strategies
 from rlm.agent.memory.stores import COLUMNS, JSONStrategyStore, SQLiteStrategyStore, open_memory
-from rlm.agent.memory.strategy import Judgment, StoredRun, Strategy, StrategyStore, fill_slots, make_item, slots_in
+from rlm.agent.memory.strategy import (
+    Judgment,
+    StoredRun,
+    Strategy,
+    StrategyStore,
+    fill_slots,
+    make_item,
+    procedure_of,
+    slots_in,
+)
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput, NotFound
 from rlm.core.text import tokens
@@ -310,10 +320,10 @@ def test_a_json_file_needs_no_full_text_search(tmp_path: Path) -> None:
 @pytest.mark.parametrize("line", ["[f(x) for x in [1]]", "[1][0]", "# a comment", "#[1]", "Slots: dict = {}", "#### ["])
 def test_code_is_shown_as_it_is(line: str) -> None:
     code = f"x = {{entity}}\n{line}\nFINAL(x)"
-    page = render_strategies([(make_item(title="t", content=f"Do.\n```repl\n{code}\n```"), 0.5)])
-    [shown] = strategies_in(read_layer(compose_context({"memories": page.text}), "memories"))
-    compile(shown.code, "", "exec")
-    assert shown.code.replace("\n ", "\n") == code and shown.slots == {"entity": "term"}
+    item = make_item(title="t", content=f"Do.\n```repl\n{code}\n```")
+    shown, case = procedure_of(render_strategies([(item, 0.5)]).text), Case.of(item, 0.5)
+    compile(shown, "", "exec")
+    assert shown.replace("\n ", "\n") == code == case.code and case.slots == {"entity": "term"}
 
 
 @pytest.mark.parametrize("opened", ["", "```repl\n", "```\n", "```x\n```\n", "```repl\n``` \n", "```repl\n```x\n"])
@@ -321,11 +331,14 @@ def test_code_is_shown_as_it_is(line: str) -> None:
                                   "Slots: entity = property", "Asked like: anything"])
 def test_no_line_of_a_strategy_passes_for_ours(opened: str, line: str) -> None:
     item = make_item(title="t", content=f"Do.\n{opened}{line}\n```repl\nf({{entity}})\n```")
-    [shown] = strategies_in(render_strategies([(item, 0.5)]).text)
-    assert shown.id == item.memory_id and shown.asked == () and set(shown.slots.values()) <= {"term"}
-    assert read_layer(compose_context({"memories": render_strategies([(item, 0.5)]).text, "summary": "so"}), "summary") == "so"
+    page = render_strategies([(item, 0.5)]).text
+    [heading] = [text for text in page.split("\n") if text.startswith("### ") and text.endswith("]")]
+    assert item.memory_id in heading and not re.search("^(?:Slots|Asked like):", page.partition("\n```")[0], re.M)
+    composed = compose_context({"memories": page, "summary": "so"}).split("\n")
+    titles = [f"[{layer.title}]" for layer in LAYERS if layer.name in ("summary", "memories")]
+    assert [text for text in composed if text.startswith("[")] == titles
     if line[0] in "[#":
-        assert line not in render_strategies([(item, 0.5)]).text.split("\n")
+        assert line not in page.split("\n")
 
 
 LONG = ("x" * 8000, "Do.\n```repl\n" + "f({entity})\n" * 600 + "```", "x" + "\n" * 3000 + "x" * 4000, "x\n" * 3990)
@@ -336,7 +349,7 @@ def test_a_strategy_longer_than_the_page_is_cut(content: str) -> None:
     long, short = make_item(title="long", content=content), make_item(title="short", content="x")
     page = render_strategies([(long, 0.5), (short, 0.4)])
     assert page.shown[0][0] is long and "cut here" in page.text and len(compose_context({"memories": page.text})) <= BUDGET + 200
-    assert read_layer(compose_context({"memories": page.text}), "memories") == page.text.rstrip() and strategies_in(page.text)[0].code == ""
+    assert compose_context({"memories": page.text}).endswith(indented(page.text.rstrip())) and procedure_of(page.text) == ""
     behind = render_strategies([(short, 0.5), (long, 0.4)])
     assert [i.title for i, _ in behind.shown] == ["short"] and "(1 more left out" in behind.text
 

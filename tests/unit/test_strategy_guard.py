@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from rlm.agent.casebased.slot_filling import strategies_in
 from rlm.agent.learning.extraction import extract_memories
 from rlm.agent.learning.judge import extract_trajectory_artifact
 from rlm.agent.learning.pipeline import read_curriculum
@@ -103,7 +102,7 @@ def test_a_store_that_holds_an_odd_scope_still_serves(name: str, scope: dict[str
     assert [i.memory_id for i in again.items()] == [item.memory_id]
     found = again.retrieve("What are the subclasses of Activity?", ontology="prov", kinds=[["class"]])
     assert [i.memory_id for i, _ in found] == ([] if "ontology" in scope else [item.memory_id])
-    assert len(strategies_in(format_memories_for_injection([(item, 0.5)]))) == 1
+    assert format_memories_for_injection([(item, 0.5)]).count("\n### ") == 1
     if isinstance(again, SQLiteStrategyStore):
         again.close()
 

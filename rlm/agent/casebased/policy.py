@@ -8,16 +8,16 @@ __all__ = ['VIEWS', 'MOST_TRIED', 'NEAR', 'CLEAR', 'TORN', 'LEAST_SCORE', 'SURE'
 
 # %% ../../../nbs/80_learning/19_policy.ipynb #45764390
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from .composition import TWO, compose
-from .slot_filling import EMPTY, PromptedStrategy, QuestionEntities, fill, letters, link_entities, lookup_code, read_value, strategies_in
-from ..loop.prompt import read_layer, read_task
-from ..memory.retrieval import ASKED_BEFORE
+from .slot_filling import EMPTY, Case, QuestionEntities, fill, letters, link_entities, lookup_code, read_value
+from ..loop.prompt import read_task
 from ..memory.linking import Link, mentions_in
-from ..memory.questions import classify_answer_type, guards_in, normalize_question, own_name
-from ..memory.strategy import fill_slots
+from ..memory.questions import classify_answer_type, guards_in, normalize_question
+from ..memory.strategy import Retrieved, fill_slots
 from ..models.base import Completion, Message, ModelError, Usage
 from ...core.text import tokens
 
@@ -138,17 +138,16 @@ def _reject_empty_result(code: str, doubt: str = _DOUBT) -> str:
     return doubt.format(nothing=_NOTHING) + re.sub(r"\bFINAL\(", "settle(", code)
 
 # %% ../../../nbs/80_learning/19_policy.ipynb #0a937982
-def candidate_programs(names: QuestionEntities,    # terms that the question names
-          memories: str,   # text of the prompt's layer of strategies
-          own: frozenset[str] = frozenset(),  # lower-case names that are no terms, such as the ontology's own
-          ) -> list[str]:  # replies
+def candidate_programs(names: QuestionEntities,  # terms that the question names
+                       cases: Sequence[Case],    # strategies for the question, best first
+                       own: frozenset[str],      # lower-case names that are no terms, such as the ontology's own
+                       ) -> list[str]:           # replies
     "Return a reply for each strategy whose slots the question's names fill, best first, at most `MOST_TRIED`."
     found = list[str]()
-    some = strategies_in(memories)
-    known = frozenset(w for shown in some for w in shown.words).union(*map(tokens, own))
-    least = max([LEAST_SCORE, *(NEAR * shown.score for shown in some if shown.code)])
+    known = frozenset(w for shown in cases for w in shown.words).union(*map(tokens, own))
+    least = max([LEAST_SCORE, *(NEAR * shown.score for shown in cases if shown.code)])
     most = 1 if classify_answer_type(_without_names(names)) == "number" else MOST_TRIED  # the next one would count something else
-    for shown in some:
+    for shown in cases:
         values = fill(shown, names, known) if shown.code and shown.score >= least else None
         if values is not None and len(found) < most:
             code = fill_slots(shown.code, values)
@@ -163,10 +162,10 @@ def candidate_programs(names: QuestionEntities,    # terms that the question nam
     return found
 
 
-def _rival_strategies(memories: str,  # text of the prompt's layer of strategies
-         ) -> list[PromptedStrategy]:  # two strategies; none where one is clearly the best
+def _rival_strategies(cases: Sequence[Case],  # strategies for the question, best first
+                      ) -> list[Case]:        # two strategies; none where one is clearly the best
     "Return the two best strategies where both fit badly and about equally."
-    some = [shown for shown in strategies_in(memories) if shown.code]
+    some = [shown for shown in cases if shown.code]
     other = next((shown for shown in some[1:] if shown.code != some[0].code), None)
     if other is None or some[0].score >= CLEAR or other.score < TORN * some[0].score:
         return []
@@ -197,7 +196,7 @@ def _name_of(link: Link) -> str:
     return term.iri if told else link.mention.text
 
 
-def _as_question(shown: PromptedStrategy, names: QuestionEntities) -> str:
+def _as_question(shown: Case, names: QuestionEntities) -> str:
     "A way of asking for a strategy, in the language of the question and about its terms; the title where there is none."
     korean = bool(_KOREAN.search(names.question))
     said = [_without_genitive(_name_of(k)) for k in names.named]
@@ -210,7 +209,7 @@ def _as_question(shown: PromptedStrategy, names: QuestionEntities) -> str:
     return re.sub(r"\{(\w+)\}([은는이가을를와과](?= ))?", filled, fitting[0]) if fitting else shown.title
 
 
-def _nearest_known(some: Sequence[PromptedStrategy], names: QuestionEntities) -> str:
+def _nearest_known(some: Sequence[Case], names: QuestionEntities) -> str:
     "A sentence that names what is known and comes nearest; empty when nothing does."
     korean = bool(_KOREAN.search(names.question))
     known = list(dict.fromkeys(_as_question(s, names) for s in some if s.code and (names.named or not s.slots)))
@@ -219,32 +218,27 @@ def _nearest_known(some: Sequence[PromptedStrategy], names: QuestionEntities) ->
     return f" {('What I could answer:', '답할 수 있는 비슷한 질문:')[korean]} {'; '.join(known)}" if known else ""
 
 
-def _explore_fallback(names: QuestionEntities, turns: Sequence[tuple[str, str]], memories: str = "") -> str:
+def _explore_fallback(names: QuestionEntities, turns: Sequence[tuple[str, str]], cases: Sequence[Case], refused: bool) -> str:
     "The next look around, or the answer if the last one showed it."
     words, links = _open_words(names), names.named or names.links
     if re.match(r"\W*what(?:['’]s| is| are)\b", normalize_question(names.question.lower())):
         words -= {"a", "an"}
     if not links:
-        return unknown("no name", names.question, near=_nearest_known(strategies_in(memories)[:2], names))
+        return unknown("no name", names.question, near=_nearest_known(cases[:2], names))
     term = links[0].terms[0].iri
     defines = not re.search(r"\b(?:which|who|there|can|could|how)\b|어떤|누구", _without_names(names), re.I)
     looked = VIEWS[len(turns) - 1] if 0 < len(turns) <= len(VIEWS) and len(names.named) < 2 else None
     unmet = guards_in(_without_names(names))  # what is turned round, or asks a second thing, no look around answers
     if looked and not unmet and (code := seen_answer(looked, term, read_value(turns[-1][1]), words, defines)):
         return _block("That is what was asked for.", code)
-    if ASKED_BEFORE in memories:
+    if refused:
         return unknown("again", names.question, links[0].mention.text)
     if len(turns) < len(VIEWS):
         return _block(f"No strategy fits. I look around {term}.", VIEWS[len(turns)][0].format(term=term))
-    near = _nearest_known(strategies_in(memories)[:2], names)
-    return unknown("no way", names.question, links[0].mention.text, near=near)
+    return unknown("no way", names.question, links[0].mention.text, near=_nearest_known(cases[:2], names))
 
 # %% ../../../nbs/80_learning/19_policy.ipynb #48f4d49a
-def _own_names(context: str) -> frozenset[str]:
-    "Names that a question may use without naming a term: those of the ontology and of its languages."
-    card = read_layer(context, "card")
-    name, _, title = card.split(". ")[0].partition(":")
-    return own_name(name.strip()) | {title.strip().lower()} | {"owl", "rdf", "rdfs", "sparql"} - {""}
+_LANGUAGES = frozenset(("owl", "rdf", "rdfs", "sparql"))  # names that a question may use without naming a term
 
 
 _CHANGE_REQUEST = re.compile(
@@ -254,9 +248,12 @@ _CHANGE_REQUEST = re.compile(
 
 
 def next_move(messages: Sequence[Message],  # messages of a run
+              cases: Sequence[Case],        # strategies for its question, best first
+              own: frozenset[str],          # lower-case names that are no terms
+              refused: bool,                # whether just this question was asked before, and refused
               ) -> str:
     "Return the reply for the next step: a sentence and a block of code. Raises `ModelError` for messages of no run of the loop."
-    task, context = read_task(messages)
+    task = read_task(messages)
     if not task:
         raise ModelError("The habit model can't read texts; it only follows strategies.", "Name a language model, such as openai:NAME.")
     if "\n- search_entity(" not in messages[0].content:
@@ -267,41 +264,51 @@ def next_move(messages: Sequence[Message],  # messages of a run
         return _block("Which terms does the question name?", lookup_code(mentions_in(task)))
     if _CHANGE_REQUEST.search(task):
         return unknown("read only", task)
-    own = _own_names(context)
     names = link_entities(task, turns[0][1], own)
-    memories = read_layer(context, "memories")
     if "\n- find_terms(" in messages[0].content and (code := compose(names, own)):
         if len(turns) == 1:
             return _block("The question describes a set of terms.", _reject_empty_result(code))
         if read_value(turns[-1][1]) == TWO:
             return unknown("stated", task)
         if "related_terms(" in code and names.named:
-            return unknown("no way", task, names.named[-1].mention.text, near=_nearest_known(strategies_in(memories)[:2], names))
+            return unknown("no way", task, names.named[-1].mention.text, near=_nearest_known(cases[:2], names))
         return unknown("empty set", task)
-    if (two := _rival_strategies(memories)) and not names.unknown:
+    if (two := _rival_strategies(cases)) and not names.unknown:
         return unknown("two", task, near=_nearest_known(two, names))
-    found = candidate_programs(names, memories, own)
+    found = candidate_programs(names, cases, own)
     if len(turns) <= len(found):
         return found[len(turns) - 1]
     if len(turns) > 1 and read_value(turns[-1][1]) == _NOTHING:
-        return unknown("nothing", task, near=_nearest_known(strategies_in(memories)[len(found):][:2], names))
+        return unknown("nothing", task, near=_nearest_known(cases[len(found):][:2], names))
     if names.unknown:
         return unknown("absent", task, names.unknown[0].text)
     if names.strays:
         term = next(iter(names.strays.values()))[0].mention.text
-        return unknown("no way", task, term, near=_nearest_known(strategies_in(memories)[:2], names))
-    return _explore_fallback(names, turns[1 + len(found):], memories)
+        return unknown("no way", task, term, near=_nearest_known(cases[:2], names))
+    return _explore_fallback(names, turns[1 + len(found):], cases, refused)
 
 # %% ../../../nbs/80_learning/19_policy.ipynb #ad34ccac
+@dataclass(frozen=True, slots=True, repr=False)
 class CaseBasedModel:
-    "Answers by the code of the strategies in its prompt, without a language model. Keeps no state; threads may share it."
+    "Answers by the code of the strategies that it is given, without a language model. Keeps no state; threads may share it."
 
+    cases: tuple[Case, ...] = ()  # strategies for the question, best first
+    own: frozenset[str] = _LANGUAGES  # lower-case names that are no terms: of the ontology and of its languages
+    refused: bool = False  # whether just this question was asked before, and refused
     name = "habit"
+
+    def following(self,
+                  strategies: Retrieved,      # strategies for a question, best first
+                  own: Collection[str] = (),  # lower-case names that are no terms: those of the ontology itself
+                  refused: bool = False,      # whether just this question was asked before, and refused
+                  ) -> "CaseBasedModel":
+        "Return the model that answers one question by these strategies."
+        return CaseBasedModel(tuple(Case.of(item, score) for item, score in strategies), _LANGUAGES.union(own), refused)
 
     def complete(self, messages: Sequence[Message], *, schema: Mapping[str, Any] | None = None,
                  max_tokens: int | None = None) -> Completion:
         "Return the reply for the next step; it costs no tokens. Raises `ModelError` for messages of no run of the loop."
-        return Completion(next_move(messages), Usage(calls=1))
+        return Completion(next_move(messages, self.cases, self.own, self.refused), Usage(calls=1))
 
     def __repr__(self) -> str:
-        return "CaseBasedModel()"
+        return f"CaseBasedModel({', '.join(case.title for case in self.cases)})"

@@ -23,11 +23,11 @@ from .judge import Expectation, extract_trajectory_artifact, is_abstention, judg
 from ..loop.budget import Budget, BudgetedModel, RunLimits, require_prices
 from ..loop.loop import rlm_run
 from ..loop.prompt import compose_context, indented
-from ..memory.retrieval import ASKED_BEFORE, BUDGET, StrategyPage, recipes_for, render_strategies
+from ..memory.retrieval import BUDGET, StrategyPage, recipes_for, render_strategies
 from ..memory.linking import LinkedTerm, links_of, named_in
-from ..memory.questions import without_name
-from ..memory.strategy import MOST_EXAMPLES, Judgment, StoredRun, Strategy, StrategyStore, fill_slots, make_item, procedure_of
-from ..memory.strategy import safe_value, slots_in
+from ..memory.questions import own_name, without_name
+from ..memory.strategy import MOST_EXAMPLES, Judgment, StoredRun, Strategy, StrategyPolicy, StrategyStore, fill_slots
+from ..memory.strategy import make_item, procedure_of, safe_value, slots_in
 from ..models.base import Model
 from ..ontology import OntologyContext, find_ontology
 from ..tracing.trajectory import GIVEN, CallJournal, JournaledModel, RLMLogger, Trajectory, bounded
@@ -199,9 +199,14 @@ def context_for(context: OntologyContext | None,  # an ontology
                             "advice": advice, "summary": context.summary()})
 
 # %% ../../../nbs/80_learning/15_pipeline.ipynb #5384bbd0
+def _own_names(ontology: OntologyContext) -> frozenset[str]:
+    "Names of an ontology itself, in small letters: what people call it, and its title."
+    return own_name(ontology.meta.name) | {ontology.meta.title.split(". ")[0].strip().lower()}
+
+
 def _run(task: Task, setting: AgentConfig, ontology: OntologyContext | None, page: StrategyPage, advice: Advice,
-         logger: RLMLogger | None) -> Trajectory:
-    "Run the loop on a task."
+         logger: RLMLogger | None, refused: bool) -> Trajectory:
+    "Run the loop on a task; a policy is given the strategies as objects."
     text = context_for(ontology, page.text, advice.text)
     meta: dict[str, object] = {"ontology": ontology.meta.name if ontology else "", "memory_k": setting.memory_k,
                                "context_characters": len(text), "run_id": setting.run_id}
@@ -211,6 +216,8 @@ def _run(task: Task, setting: AgentConfig, ontology: OntologyContext | None, pag
     meta |= {"ontology_path": str(ontology.meta.path)} if ontology else {}
     meta |= {"task_id": task.task_id, "curriculum_id": task.curriculum_id} if task.task_id else {}
     model, options, journal = setting.model, dict(setting.options), setting.journal
+    if isinstance(model, StrategyPolicy):
+        model = model.following(page.shown, _own_names(ontology) if ontology else (), refused)
     if journal:
         model, sub = JournaledModel(model, "act", journal), options.get("submodel")
         options["submodel"] = JournaledModel(sub, "sub", journal) if sub else None
@@ -311,7 +318,7 @@ def _page(task: Task, backend: StrategyStore | None, setting: AgentConfig, ontol
     if backend is None or not setting.memory_k:
         return render_strategies([])
     found = retrieve_for(task.query, backend, setting.memory_k, ontology.meta.name if ontology else None, named)
-    return render_strategies(found) if setting.model.name == "habit" else page_filled_in(found, task.query, named)
+    return render_strategies(found) if isinstance(setting.model, StrategyPolicy) else page_filled_in(found, task.query, named)
 
 
 def _given(task: Task, backend: StrategyStore | None, setting: AgentConfig, ontology: OntologyContext | None,
@@ -391,9 +398,8 @@ def rlm_run_with_memory(task: Task,                              # question or t
         clock: Clock | None = setting.options.get("clock")
         logger = None if setting.log_dir is None else stack.enter_context(closing(RLMLogger(setting.log_dir, clock=clock)))
         page, advice = _given(task, backend, setting, ontology, named)
-        if backend and setting.explore and task.earlier is None and _refused_before(task, backend, ontology):
-            page = page._replace(text=f"{page.text}\n{ASKED_BEFORE}".strip())
-        trajectory = _run(task, setting, ontology, page, advice, logger)
+        again = bool(backend and setting.explore and task.earlier is None and _refused_before(task, backend, ontology))
+        trajectory = _run(task, setting, ontology, page, advice, logger, again)
         if backend and ontology and not (task.expect or task.earlier) and (wrong := _rejected(task, backend, ontology, trajectory.answer)):
             said = _REJECTED[bool(re.search("[가-힣]", task.query))].format(bounded(trajectory.answer, 200))
             task, trajectory = replace(task, earlier=wrong), replace(trajectory, answer=said, value=None)
@@ -403,7 +409,7 @@ def rlm_run_with_memory(task: Task,                              # question or t
             refuted = setting.refute(task.query, named, ontology, trajectory)
             trajectory = replace(trajectory, answer=refuted, value=None) if refuted else trajectory
         budget.charge(trajectory.usage)
-        done = _remember(task, backend, setting, ontology, named, page, trajectory, advice, budget, logger, refuted)
+        done = _remember(task, backend, setting, ontology, named, page, trajectory, advice, budget, logger, refuted, again)
     if setting.journal:
         setting.journal.close(trajectory.converged)
     return done
@@ -411,12 +417,11 @@ def rlm_run_with_memory(task: Task,                              # question or t
 
 def _remember(task: Task, backend: StrategyStore | None, setting: AgentConfig, ontology: OntologyContext | None,
               named: Sequence[LinkedTerm], page: StrategyPage, trajectory: Trajectory, advice: Advice, budget: Budget,
-              logger: RLMLogger | None, refuted: str) -> RunRecord:
+              logger: RLMLogger | None, refuted: str, again: bool) -> RunRecord:
     "Judge a run, extract strategies from it, and store both."
     critic, extractor = (BudgetedModel(JournaledModel(model, role, setting.journal, logger), budget) if model else None
                          for model, role in ((setting.critic, "judge"), (setting.extractor or setting.critic, "extract")))
     checked = _checked(task, setting, ontology, named, trajectory)
-    again = ASKED_BEFORE in page.text
     confirmed = None if again else _confirmed(task, setting, ontology, named, trajectory, bool(checked and checked.success))
     judgment = Judgment(False, refuted, "medium") if refuted else checked or judge_trajectory(trajectory, task.expect, critic)
     followed = used_advice(trajectory, advice)

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['MOST_BYTES', 'MOST_FILES', 'LAYERS', 'CONTEXT_LIMIT', 'RULES', 'NATIVE', 'read_context_file', 'context_variables',
-           'indented', 'compose_context', 'read_layer', 'tool_line', 'tool_schema', 'data_line', 'system_prompt',
-           'task_message', 'read_task', 'AnswerType', 'read_answer_type']
+           'indented', 'compose_context', 'tool_line', 'tool_schema', 'data_line', 'system_prompt', 'task_message',
+           'read_task', 'AnswerType', 'read_answer_type']
 
 # %% ../../../nbs/70_agent/25_prompt.ipynb #819ea5c9
 import csv
@@ -140,22 +140,6 @@ def compose_context(layers: Mapping[str, str],  # texts by the names in `LAYERS`
              if (text := layers.get(layer.name, "").strip("\n").rstrip())]
     return "\n\n".join(parts)
 
-
-def read_layer(context: str,  # context, made by `compose_context`
-               name: str,     # name of a layer
-               ) -> str:      # empty when the context has no such layer
-    "Return the text of one layer of a context, its indentation removed."
-    title = next(layer.title for layer in LAYERS if layer.name == name)
-    lines = iter(context.split("\n"))
-    if f"[{title}]" not in lines:  # this also moves the iterator behind it
-        return ""
-    found = []
-    for line in lines:
-        if line and not line.startswith("  "):
-            break
-        found.append(line[2:])
-    return "\n".join(found).rstrip()
-
 # %% ../../../nbs/70_agent/25_prompt.ipynb #dfcfbe85
 def tool_line(name: str,                  # name for the model
               tool: Callable[..., Any],   # the function behind it
@@ -246,11 +230,11 @@ def task_message(task: str,             # question or task
 
 
 def read_task(messages: Sequence[Message],  # messages of a run
-              ) -> tuple[str, str]:         # both empty when these are no messages of a run
-    "Return the task, and the context above it, from the messages that a model is given."
+              ) -> str:                     # empty when these are no messages of a run
+    "Return the task from the messages that a model is given."
     first = next((m.content for m in messages if m.role == "user"), "")
-    context, mark, asked = f"\n\n{first}".partition("\n\nTask:\n")  # lines of the context are indented, so none of them is this one
-    return "\n".join(line[2:] for line in takewhile(lambda line: line.startswith("> "), asked.split("\n"))), context if mark else ""
+    asked = f"\n\n{first}".partition("\n\nTask:\n")[2]  # lines of the context are indented, so none of them is this one
+    return "\n".join(line[2:] for line in takewhile(lambda line: line.startswith("> "), asked.split("\n")))
 
 # %% ../../../nbs/70_agent/25_prompt.ipynb #1d5472a0
 _ANNOTATIONS = frozenset(("title", "description", "default", "examples", "$schema", "$id", "$comment", "$defs", "definitions"))

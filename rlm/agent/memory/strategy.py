@@ -7,7 +7,8 @@ __all__ = ['SLOTS', 'SLOT_KINDS', 'Source', 'SOURCES', 'TITLE_LIMIT', 'DESCRIPTI
            'MOST_EXAMPLES', 'QUESTION_LIMIT', 'MOST_ASIDE', 'SCOPE_KEYS', 'Confidence', 'PERSON_SAID', 'Retrieved',
            'Rows', 'ASKED', 'slots_in', 'procedure_of', 'fill_slots', 'Strategy', 'read_scope', 'make_item',
            'to_record', 'texts_in', 'safe_value', 'redact_strategy', 'from_record', 'Judgment', 'StoredRun',
-           'redact_run', 'StrategyStore', 'shortens', 'misleads', 'teaches', 'memory_report', 'report_text']
+           'redact_run', 'StrategyPolicy', 'StrategyStore', 'shortens', 'misleads', 'teaches', 'memory_report',
+           'report_text']
 
 # %% ../../../nbs/80_learning/01_strategy.ipynb #1f5758b4
 import re
@@ -20,6 +21,7 @@ from statistics import fmean
 
 from tabulate import tabulate
 
+from ..models.base import Model
 from ...core.errors import InvalidInput, suggest
 from ...core.guard import guarded, screen
 from ...core.ids import squeeze, strategy_id
@@ -43,7 +45,7 @@ def slots_in(text: str,  # a procedure, or a way of asking
 def procedure_of(content: str,  # content of a strategy
                  ) -> str:
     "Return the code of its first block, with its slots; empty when the strategy is advice only."
-    found = _FENCE.search(content)
+    found = _FENCE.search(content.replace("\r\n", "\n"))
     return found[1].strip() if found else ""
 
 
@@ -338,6 +340,18 @@ def redact_run(e: StoredRun,         # value to be stored
 
 # %% ../../../nbs/80_learning/01_strategy.ipynb #2e34251b
 Retrieved = Sequence[tuple[Strategy, float]]  # best first; scores in [0, 1]
+
+
+@runtime_checkable
+class StrategyPolicy(Protocol):
+    "A model that follows the code of strategies, which it is given as objects; any other model reads them on a page of its prompt."
+
+    def following(self,
+                  strategies: Retrieved,      # strategies for a question, best first
+                  own: Collection[str] = (),  # lower-case names that are no terms: those of the ontology itself
+                  refused: bool = False,      # whether just this question was asked before, and refused
+                  ) -> Model:
+        "Return a model that answers one question by these strategies."
 
 # %% ../../../nbs/80_learning/01_strategy.ipynb #f3104b92
 @runtime_checkable
