@@ -22,6 +22,8 @@ from serving import serving
 
 from rlm import Memory
 from rlm.core.errors import MissingExtra
+from rlm.core.settings import Settings
+from rlm.service.http import server
 from rlm.service.http.telemetry import SpanTracer
 from rlm.service.http.tokens import TokenFile
 
@@ -256,7 +258,7 @@ PROCESSES = """
 import os, sys, time
 from pathlib import Path
 from rlm.service.http import server
-server.SHORTEST_LIFE_S = .3
+server.SHORTEST_LIFE_S = float(sys.argv[2])
 folder = Path(sys.argv[1])
 def work(number):
     (folder / f"{number}-{os.getpid()}").touch()
@@ -267,18 +269,20 @@ server._run_processes(2, work)
 """
 
 
+def until(true: Callable[[], object]) -> None:
+    "Wait for something, two minutes at most."
+    deadline = time.monotonic() + 120
+    while not true() and time.monotonic() < deadline:
+        time.sleep(.05)
+    assert true()
+
+
 @pytest.mark.skipif(os.name != "posix", reason="there is no fork")
 def test_processes_outlast_a_store_that_is_away_and_end_with_their_parent_also_where_it_is_killed(tmp_path: Path) -> None:
     def started(number: int) -> list[int]:
         return [int(p.name[2:]) for p in sorted(tmp_path.glob(f"{number}-*"), key=lambda p: p.stat().st_mtime)]
 
-    def until(true: Callable[[], object]) -> None:
-        deadline = time.monotonic() + 120
-        while not true() and time.monotonic() < deadline:
-            time.sleep(.05)
-        assert true()
-
-    with subprocess.Popen([sys.executable, "-c", PROCESSES, str(tmp_path)], stderr=subprocess.DEVNULL) as parent:
+    with subprocess.Popen([sys.executable, "-c", PROCESSES, str(tmp_path), ".3"], stderr=subprocess.DEVNULL) as parent:
         until(lambda: started(0) and started(1))
         time.sleep(.5)  # they have served for a while
         os.kill(started(1)[0], signal.SIGKILL)
@@ -290,6 +294,29 @@ def test_processes_outlast_a_store_that_is_away_and_end_with_their_parent_also_w
         parent.wait()
     last = [started(0)[0], started(1)[-1]]
     until(lambda: not any(is_running(pid) for pid in last))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there is no fork")
+def test_a_process_that_ends_again_and_again_keeps_no_other_from_being_replaced(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", PROCESSES, str(tmp_path), "5"], stderr=subprocess.DEVNULL) as parent:
+        until(lambda: len(list(tmp_path.glob("?-*"))) == 2)
+        time.sleep(5)  # they have served for a while
+        for number in (1, 0):
+            os.kill(int(next(tmp_path.glob(f"{number}-*")).name[2:]), signal.SIGKILL)
+            until(lambda number=number: len(list(tmp_path.glob(f"{number}-*"))) == 2)
+        assert len(list(tmp_path.glob("1-*"))) == 2, "it is not tried a third time before the other one is there"
+        parent.kill()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there is no fork")
+def test_what_processes_share_is_loaded_before_they_are_forked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = list[str]()
+    monkeypatch.setattr(server, "prepare", lambda: done.append("loops"))
+    monkeypatch.setattr(server, "_run_processes", lambda count, work: done.append(f"{count} processes"))
+    monkeypatch.setattr("gc.freeze", lambda: done.append("frozen"))
+    monkeypatch.setattr(server, "MetricsExchange", lambda count: None)
+    server.serve(Settings(db_path=tmp_path / "memory.db", serve_port=0), workers=2)
+    assert done == ["loops", "frozen", "2 processes"] and "rlm.service.mcp.http" in sys.modules
 
 
 def is_running(pid: int) -> bool:

@@ -26,6 +26,8 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -311,9 +313,19 @@ def serve(settings: Settings,          # where, what, for whom
             _answer(app, settings, here)
         return
     open_storage(settings, False).close()  # what is wrong with the store is said once
+    _load_ahead()
     with listening(settings.serve_host, settings.serve_port, late=True) as here:  # the first process that is ready listens
         exchange = MetricsExchange(workers)
         _run_processes(workers, lambda number: _answer(_application_of(settings, config, number, exchange), settings, here, number))
+
+
+def _load_ahead() -> None:
+    "Load here, once, what forked processes share: one that takes the place of another answers in a part of the time."
+    prepare()
+    if find_spec("mcp") is not None:
+        import_module("rlm.service.mcp.http")
+    gc.collect()
+    gc.freeze()  # what their collections don't look through stays in the memory of all
 
 
 def _run_processes(count: int, work: Callable[[int], None]) -> None:
@@ -323,7 +335,7 @@ def _run_processes(count: int, work: Callable[[int], None]) -> None:
     running, stopping, proven = dict[int, tuple[int, float]](), list[int](), False
     ours, theirs = os.pipe()  # nothing is written: it is closed when this process ends, however it ends
 
-    def start(number: int) -> None:
+    def start(number: int, rest: float = 0.0) -> None:
         if (pid := os.fork()) == 0:
             code = 1
             try:
@@ -331,6 +343,7 @@ def _run_processes(count: int, work: Callable[[int], None]) -> None:
                 signal.signal(signal.SIGINT, signal.default_int_handler)
                 os.close(theirs)
                 threading.Thread(target=_end_with, args=(ours,), name="rlm-parent", daemon=True).start()
+                time.sleep(rest)  # here: a process that ends again and again keeps no other from being replaced
                 work(number)
                 code = 0
             except RlmError as e:
@@ -339,7 +352,7 @@ def _run_processes(count: int, work: Callable[[int], None]) -> None:
                 log.exception("The process %d of the server failed.", number)
             finally:
                 os._exit(code)
-        running[pid] = number, time.monotonic()
+        running[pid] = number, time.monotonic() + rest
 
     def stop(signum: int, frame: object) -> None:
         stopping.append(signum)
@@ -361,9 +374,7 @@ def _run_processes(count: int, work: Callable[[int], None]) -> None:
                 stop(signal.SIGTERM, None)
             elif not stopping:
                 log.warning("The process %d of the server ended; another one takes its place.", pid)
-                time.sleep(max(0.0, min(began + SHORTEST_LIFE_S - time.monotonic(), SHORTEST_LIFE_S)))  # not again and again at once
-                if not stopping:
-                    start(number)
+                start(number, max(0.0, min(began + SHORTEST_LIFE_S - time.monotonic(), SHORTEST_LIFE_S)))  # not again and again at once
     finally:
         for end in (ours, theirs):
             os.close(end)
