@@ -156,6 +156,25 @@ def _note_endings() -> tuple[tuple[str, str], ...]:
     return *((note, said) for note, said in language_data("ko")["notes"]), *done
 
 
+_VALUE_FIRST = LazyPattern(  # `오슬로가 내 집이야`, `초록이 내가 제일 좋아하는 색이야`
+    r"(?P<v>(?!(?:내|제|나|저|우리|여기|거기|저기|[이그저]게|[이그저]거|[이그저]곳|누가|뭐|어디|그건|이건)[가 이은는])"
+    r"(?:[^ ]+ ){0,2}?[^ ]+?)(?:이|가|은|는) "
+    r"(?:(?P<w>내|제|우리|저희|나의|저의|내가|제가) (?:지금 |현재 |바로 )?|(?=(?:제일|가장) 좋아하는|최애))"
+    r"(?P<r>[^ ].*?)(?P<e>이야|야|이에요|예요|입니다|이다|다|임)$")
+
+
+def _in_plain_order(clause: str) -> str:
+    "A clause with its topic first, where the value stands there: `오슬로가 내가 사는 곳이야`, `오슬로가 내 집이야`."
+    m = _VALUE_FIRST.match(clause)
+    if m is None:
+        return clause
+    nouns = (m["r"], f"{m['r']}이") if m["e"] == "이야" else (m["r"],)  # `나이야`
+    noun = next((n for n in nouns if relation_of(n)[0] != n), "")
+    value = m["v"][:-1] if len(m["v"]) > 2 and m["v"][-1] == "이" and _has_coda(m["v"][-2]) and relation_of(noun)[0] == "name" else m["v"]
+    end = "이야" if _has_coda(value) else "야"
+    return f"{m['w'] or '내가'} {noun}은 {value}{end}" if noun else clause
+
+
 def clauses(sentence: str,  # one sentence
             ) -> Iterator[str]:
     "Yield the clauses of a sentence that states something; none of a question, quotation, guess or report."
@@ -173,11 +192,12 @@ def clauses(sentence: str,  # one sentence
     for clause in (joined for part in ended for piece in _PARTS.split(part) for joined in _JOINED.split(piece)):
         plain = clause.strip(" .,!")
         if plain:
-            yield next((plain.removesuffix(note) + said for note, said in notes if plain.endswith(note)), plain)
+            yield _in_plain_order(next((plain.removesuffix(note) + said for note, said in notes if plain.endswith(note)), plain))
 
 # %% ../../nbs/85_companion/03_korean.ipynb #4bbb8099
 _WHAT_I = LazyPattern(r"(?:(?:내가|제가) |(?=(?:제일 |가장 )?좋아하는 |최애 ))"
-                     r"(?P<r>(?:(?:제일 |가장 |요즘 )?[^ ]+는|최애) [^ ]+?)(?:은|는|이|가) ")  # 내가 제일 좋아하는 색은
+                     r"(?P<r>(?:(?:제일 |가장 |요즘 |지금 )?(?:[^ ]+고 있는|[^ ]+는|거주 중인)|최애) [^ ]+?)"
+                     r"(?:은|는|이|가) ")  # 내가 제일 좋아하는 색은
 _OWN_PEOPLE = LazyPattern(rf"(?:.* )?(?:{'|'.join(korean_names(*NEAR, 'acquaintance', 'boss'))}|개|회의|팀|회사|부서)$")
 
 

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from .fact_extraction import MOST_CHARACTERS
+from .english import clauses, is_of_one
+from .korean import clauses as korean_clauses, near_names
 from .memory_facts import facts_of, facts_of_answer, is_kept_as_given, speaker_of
 from .statement import language_data, normal_value, relation_of
 from .value_equality import kin_names, place_names, plain_age, plain_moment, plain_sum, verb_of
@@ -152,8 +154,9 @@ _READ = 1_000  # characters of a text that is read for facts, as the grammar rea
 def _restated_facts(record: MemoryRecord) -> list[tuple[str, ...]]:
     "The facts of sentences that the grammar of facts does not read: *Priya is my wife*, `당뇨를 앓고 있다`."
     out, told = list[tuple[str, ...]](), record.kind == "block" and record.role in (None, "user") and len(record.text) <= _READ
-    for sentence in split_sentences(record.text) if told and not is_kept_as_given(record) else ():
-        plain = sentence.replace("’", "'").replace("에 있는 ", " ").strip(" .!")
+    sentences = split_sentences(record.text) if told and not is_kept_as_given(record) else ()
+    read = {said: None for sentence in sentences for said in (sentence, *clauses(sentence), *korean_clauses(sentence))}
+    for plain in dict.fromkeys(said.replace("’", "'").replace("에 있는 ", " ").strip(" .!") for said in read):
         for relation, pattern in _restated():
             if m := pattern.fullmatch(plain):
                 named = m.groupdict()
@@ -163,7 +166,7 @@ def _restated_facts(record: MemoryRecord) -> list[tuple[str, ...]]:
     return out
 
 
-_NOTE = LazyPattern(r"(?P<s>(?:[Mm]y |[Oo]ur )?[\w' -]{2,40}?)(?: ?[:=]| -) ?(?P<v>[^:=]{1,40})")  # *Mina's birthday: March 14*
+_NOTE = LazyPattern(r"(?P<s>(?:[Mm]y |[Oo]ur )?[\w' -]{2,40}?)(?: ?[:=]| -) ?(?P<v>[^:=]{1,40})")  # *Mina's birthday: May 4*
 
 
 @cache
@@ -175,15 +178,17 @@ def _korean_note() -> re.Pattern[str]:
 
 def _noted(text: str) -> str:
     "A note without a verb as the sentence that it stands for; empty: it is none."
-    if m := _korean_note().fullmatch(text.strip()):
-        return f"{m['s']}은 {m['v']}이야"
-    m = _NOTE.fullmatch(text.strip(" .!"))
-    if not m or not text.isascii():
+    m = _korean_note().fullmatch(text.strip()) or _NOTE.fullmatch(text.strip(" .!"))
+    if not m:
         return ""
-    mine = relation_of(m["s"])[0] != m["s"]  # *Employer: Globex*
-    return f"{'My ' if mine else ''}{m['s']} is {m['v']}"
+    mine = is_of_one(m["s"].lower()) or m["s"].lower() in english_names(*FAMILY, "pet", "animal")  # *Employer: Globex*, *Dog: Rex*
+    if "가" <= m["s"][-1] <= "힣":
+        whose = "내가 " if "좋아하는" in m["s"] else "내 " if mine or m["s"] in near_names() else ""
+        return f"{whose}{m['s']}은 {m['v']}{'이야' if (ord(m['v'][-1]) - 0xAC00) % 28 else '야'}"
+    return f"My {relation_of(m['s'])[0]} is {m['v']}" if mine else f"{m['s']} is {m['v']}"
 
 
+_IN_TAG = LazyPattern(r"[-_]")  # what joins the words of a tag: *home-town: Oslo*
 _PIECES = 5  # pieces of a long text that are read for rejected facts, of at most `MOST_CHARACTERS` each
 
 
@@ -194,7 +199,8 @@ def _pieces(record: MemoryRecord) -> list[MemoryRecord]:
         if len(pieces[-1]) + len(sentence) >= MOST_CHARACTERS:
             pieces.append("")
         pieces[-1] += f"{sentence} "
-    beside = [words for words in (*pieces[:_PIECES], record.title, record.summary) if words and words != record.text]
+    tags = (_IN_TAG.sub(" ", tag) for tag in record.tags)
+    beside = [words for words in (*pieces[:_PIECES], record.title, record.summary, *tags) if words and words != record.text]
     return [record, *(record.changed(text=words.strip()) for words in beside)]
 
 
@@ -204,7 +210,8 @@ def _stated_facts(record: MemoryRecord, before: MemoryRecord | None = None) -> l
         record = record.changed(role="user", speaker=None, provenance={"actor": "model"})
     stated = facts_of(record).facts or facts_of_answer(record, before).facts
     if not stated and len(record.text) <= 100 and (sentence := _noted(record.text)):
-        stated = facts_of(record.changed(text=sentence)).facts
+        record = record.changed(text=sentence)
+        stated = facts_of(record).facts
     told = [("not", f.subject_key, _spelt_out(f"{f.relation_key} {f.value_key}")) if f.negated or f.ended else
             (f.subject_key, f.relation_key, f.value_key) for f in stated if f.value_key]
     return list(dict.fromkeys([*told, *_restated_facts(record)]))

@@ -207,6 +207,8 @@ def korean_wordings(predicate: str,  # the whole predicate
 _NEW = LazyPattern(r"^(?:new|current|새|새로운|현재|지금) ")
 _FAVOURITE = LazyPattern(r"(?:(?:all-time |absolute )?favou?rite|most favou?rite|최애|(?:내가 |제가 )?(?:제일|가장) 좋아하는|"
     r"좋아하는) (?P<x>.+)$")
+_WHERE_ONE_IS = LazyPattern(r"(?P<home>(?:사는|살고 ?있는|거주하는|거주 ?중인) (?:곳|데|도시|동네|지역|집|나라|아파트))|"
+                            r"(?:다니는|다니고 ?있는|일하는|일하고 ?있는|근무하는|근무 ?중인) (?:회사|직장)")
 
 
 @cache
@@ -228,6 +230,8 @@ def relation_of(name: str,              # a property as it is named: `date of bi
                 ) -> tuple[str, bool]:  # the relation, and whether it has one value at a time
     "Return the relation that a noun names."
     plain = normal_value(re.sub(r"^(?:new|current|old|main|새|새로운|현재|지금) ", "", name.strip()))
+    if m := _WHERE_ONE_IS.fullmatch(plain):
+        return "residence" if m["home"] else "employer", True
     if m := _FAVOURITE.match(plain):
         return f"favourite {m['x']}", True
     found = _named().get(plain)

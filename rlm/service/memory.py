@@ -455,9 +455,8 @@ class Memory:
                **filters: Any,            # filters of `search`
                ) -> SearchResults:
         """Return the memories that fit the query best, from what is in mind if that is enough; `trace()` says which layer gave them.
-        Ranks by score alone. Unlike `search` it does not put first what states the fact asked for or corrects another memory, leave out
-        acknowledgements and what is below the floor of relevance, make one hit of equal texts, or find what has ended when the question
-        is about the past."""
+        Ranks by score, after what states the fact asked for. Unlike `search` it does not put first what corrects another memory, leave
+        out acknowledgements and what is below the floor of relevance, or find what has ended when the question is about the past."""
         found: SearchResults = self.intelligent_search(query, query_embedding, keywords, k, top_k=top_k, **filters)["results"]
         return found
 

@@ -148,7 +148,7 @@ class MemorySearcher:
         if (found := self._search_index(query, k)) is None:
             return SearchResults(query.text, query.filters, self.full_text(query, k), source="full text")
         found = self._reply_first(query, self._without_acknowledgements(query, found, k), k)
-        found = self._known_first(query, self._successor_first(query, found))
+        found = self.known_first(query, self._successor_first(query, found))
         found = merge_duplicates(self._told_then_first(query, found, k))[:k]
         hits = tuple(make_hit({"rank": n, "score": h.score, "memory": h.record, "parts": h.shares, "relevance": h.relevance,
                                "past": h.past, "duplicates": h.duplicates, "placed_by": h.placed_by}) for n, h in enumerate(found, start=1))
@@ -188,8 +188,11 @@ class MemorySearcher:
             return found
         return reply_first(found if len(found) < k else [*found, *(self._search_index(query, k + _REPLIES) or [])[k:]])
 
-    def _known_first(self, query: Query, found: list[ExplainedHit]) -> list[ExplainedHit]:
-        "The hits, after what states the fact that is asked for: *Where do I live?* has no word of *I moved to Busan*."
+    def known_first(self,
+                    query: Query,               # a parsed question
+                    found: list[ExplainedHit],  # hits, best first
+                    ) -> list[ExplainedHit]:
+        "Return the hits after what states the fact that is asked for: *Where do I live?* has no word of *I moved to Busan*."
         asked, now = asked_facts(query.text), self.ctx.clock.now()
         at = past_moment(query.text, now, self.ctx.where) if asked else None
         if not asked or query.filters.valid_at is not None or (at is None and asks_before(query.text)):
@@ -316,8 +319,11 @@ class MemorySearcher:
         stating = self.explainer.records.with_ends([f.answer.record.seq for f in found])
         past = past_of(self.storage, [f.answer.record for f in found], self.ctx.clock.now(), stating=stating,
                        linked=self.index.semantic.model is not None)
-        hits = tuple(Hit(n, f.answer.score, f.answer.record, f.answer.shares, f.layer, f.hops, f.path,
-                         past=past.get(f.answer.record.id, "")) for n, f in enumerate(found, start=1))
+        answers, near = [f.answer for f in found], {f.answer.record.seq: f for f in found}
+        answers = self.known_first(query, answers)[:k] if fallback else answers
+        hits = tuple(Hit(n, h.score, h.record, h.shares, past=past.get(h.record.id, ""), placed_by=h.placed_by)
+                     for n, h in enumerate(answers, start=1))
+        hits = tuple(replace(h, layer=f.layer, hops=f.hops, path=f.path) if (f := near.get(h.memory.seq)) else h for h in hits)
         return SearchResults(query.text, query.filters, hits, ranked_by=self.index.scorer.trained_on, waiting=self.unembedded)
 
     def search_past(self,
@@ -424,18 +430,26 @@ def search_coordinator(ctx: MemoryContext,  # the open store
                              settings.checkpoint_relevance)
 
 
-def _recalled_hits(found: Sequence[RecalledMemory],      # recalled memories
-                   records: Mapping[int, MemoryRecord],  # number → memory; those that are gone are left out
-                   layer: str,                           # layer that answered
-                   past: Mapping[str, str],              # id → what is no longer true of the memory
+def _recalled_hits(found: Sequence[RecalledMemory],  # recalled memories
+                   searcher: MemorySearcher,         # looks up the fact that is asked for
+                   attention: SearchCoordinator,     # reads the memories; those that are gone are left out
+                   query: Query,                     # the question
+                   layer: str,                       # layer that answered
+                   k: int,                           # largest number of hits
                    ) -> tuple[Hit, ...]:
-    "Return recalled memories as hits, those of equal score by id, and of equal text as one, as a search does."
+    "Return recalled memories as hits, those of equal score by id, of equal text as one, and first what states the fact that is asked for."
+    records = attention.records([r.seq for r in found])
+    past = past_of(searcher.storage, list(records.values()), searcher.ctx.clock.now())
     there = sorted((r for r in found if r.seq in records), key=lambda r: (-round(r.score / SCORE_EPSILON), records[r.seq].id))
     hits = merge_duplicates([ExplainedHit(records[r.seq], r.score, _part_shares(r.parts), past=past.get(records[r.seq].id, ""))
                              for r in there])
-    own = {r.seq: r.as_dict for r in there}
-    return tuple(Hit(n, h.score, h.record, h.shares, layer, recalled=own[h.record.seq], past=h.past, duplicates=h.duplicates)
-                 for n, h in enumerate(hits, start=1))
+    recalled = {r.seq: r for r in there}
+
+    def hit(rank: int, h: ExplainedHit) -> Hit:
+        own = recalled.get(h.record.seq) or RecalledMemory(h.record.seq, 0.0, {}, "", "", attention.record, lambda *_: (0.0, 0.0))
+        return Hit(rank, h.score, h.record, h.shares, layer if own.layer else "", recalled=own.as_dict, past=h.past,
+                   duplicates=h.duplicates, placed_by=h.placed_by)
+    return tuple(hit(n, h) for n, h in enumerate(searcher.known_first(query, hits)[:k], start=1))
 
 
 def _part_shares(parts: Mapping[str, float]) -> dict[str, dict[str, float]]:
@@ -459,9 +473,8 @@ def recall(searcher: MemorySearcher,      # answers what attention can't
         source = "ltm_fallback" if hits.source == "index" else hits.source
         return {"results": hits, "source": source, "search_time_ms": None, "result_count": len(hits)}
     said = attention.intelligent_search(query.text, query_embedding, keywords, k, query.filters, query.terms)
-    records = attention.records([r.seq for r in said["results"]])
-    past = past_of(searcher.storage, list(records.values()), searcher.ctx.clock.now())
-    hits = SearchResults(query.text, query.filters, _recalled_hits(said["results"], records, LAYERS[said["source"]], past),
+    hits = SearchResults(query.text, query.filters,
+                         _recalled_hits(said["results"], searcher, attention, query, LAYERS[said["source"]], k),
                          "index" if (layer := said["source"]) == "ltm_fallback" else layer,
                          ranked_by=searcher.ctx.search.index.scorer.trained_on, waiting=searcher.unembedded)
     return said | {"results": hits, "result_count": len(hits)}

@@ -1195,3 +1195,19 @@ def test_slots_outlive_everything_that_they_led_to(path: Path) -> None:
         assert not memory.recall("boat word3") and slots_of(memory.attention) and not len(memory.index.metadata["seq"])
         memory.write("a new boat", id="new")
         assert ids(memory.recall("boat")) == ["new"]
+
+
+def test_each_search_call_looks_up_the_fact_that_is_asked_for() -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write("Tea is nice in the afternoon.")
+        busan = memory.write("I moved to Busan.")
+        other = memory.namespace("other")
+        other.write("I moved to Daegu.")
+        asked = "Where do I live?"
+        for store, text in ((memory, "I moved to Busan."), (other, "I moved to Daegu.")):
+            hits = [store.search(asked), store.search(asked, slot="auto"), store.recall(asked), store.intelligent_search(asked)["results"]]
+            assert [[h.text for h in found][:1] for found in hits] == 4 * [[text]]
+            assert text in store.context(asked).text
+        said = memory.intelligent_search(asked, k=1)
+        assert said["result_count"] == 1 and said["results"][0]["block_index"] == busan.seq
+        assert not memory.recall(asked, tags=["none"]) and not memory.recall("Where does Ann live?")

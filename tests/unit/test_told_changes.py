@@ -176,7 +176,25 @@ def test_the_state_of_another_stays(before: str, after: str) -> None:
     ("저는 네이버에 다녀요.", "나 네이버 직원이야."),
     ("저는 네이버에 다녀요.", "네이버 다니는 중이야."),
     ("나 임신했어.", "I'm pregnant."),
-    ("I'm allergic to cats.", "저는 고양이 알레르기예요.")])
+    ("I'm allergic to cats.", "저는 고양이 알레르기예요."),
+    ("I live in Oslo.", "Oslo is my home."),
+    ("I live in Oslo.", "Oslo's where I live."),
+    ("I live in Oslo.", "City of residence: Oslo"),
+    ("I live in Oslo.", "As I said before, my home is in Oslo."),
+    ("I live in Oslo.", "The city I live in is Oslo."),
+    ("I work at Globex.", "It's Globex I work for."),
+    ("My wife is Priya.", "Priya's the one I'm married to."),
+    ("I'm 34.", "34 is how old I am."),
+    ("My favourite colour is green.", "The colour I like best is green."),
+    ("I'm allergic to peanuts.", "Peanuts are what I'm allergic to."),
+    ("My dog's name is Rex.", "Dog: Rex"),
+    ("나는 오슬로에 살아.", "오슬로가 내가 사는 곳이야"),
+    ("나는 오슬로에 살아.", "거주지: 오슬로"),
+    ("나는 글로벡스에서 일해.", "글로벡스가 제가 일하는 곳이에요"),
+    ("나는 34살이야.", "서른네 살이 내 나이야"),
+    ("내 이름은 민준이야.", "민준이 내 이름이야"),
+    ("내가 제일 좋아하는 색은 초록이야.", "초록이 내가 제일 좋아하는 색이야"),
+    ("우리 강아지 이름은 초코야.", "초코가 우리 강아지야")])
 def test_a_rejected_value_is_refused_in_other_words(rejected: str, said: str) -> None:
     with Memory(":memory:", embedder="none") as memory:
         memory.companion.reject(text=rejected)
@@ -190,11 +208,43 @@ def test_a_rejected_value_is_refused_in_other_words(rejected: str, said: str) ->
     ("I smoke.", "My brother smokes ten a day."),
     ("저는 네이버에 다녀요.", "동생이 네이버 직원이야."),
     ("I'm allergic to cats.", "동생은 고양이 알레르기예요."),
-    ("나 임신했어.", "My sister is pregnant.")])
+    ("나 임신했어.", "My sister is pregnant."),
+    ("I live in Oslo.", "Bergen is my home."),
+    ("I live in Oslo.", "Oslo is where my sister lives."),
+    ("I live in Oslo.", "Oslo is where I was born."),
+    ("I live in Oslo.", "Oslo is not my home."),
+    ("I live in Oslo.", "Oslo was my home until 2010."),
+    ("My name is Robert.", "Robert is my son's name."),
+    ("I'm 34.", "Wife's age: 34"),
+    ("나는 오슬로에 살아.", "오슬로가 누나가 사는 곳이야"),
+    ("나는 오슬로에 살아.", "오슬로가 내 집은 아니야"),
+    ("내 이름은 민준이야.", "민준이가 내 동생 이름이야")])
 def test_what_is_said_of_another_is_not_refused(rejected: str, said: str) -> None:
     with Memory(":memory:", embedder="none") as memory:
         memory.companion.reject(text=rejected)
         assert memory.write(said).text == said
+
+
+def test_a_rejected_value_is_no_tag() -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.companion.reject(text="I live in Oslo.")
+        assert memory.write("A quiet day.", tags=["home: Bergen", "Oslo"]).tags
+        with pytest.raises(RejectedValue):
+            memory.write("A quiet day.", tags=["city_of_residence: Oslo"])
+
+
+@pytest.mark.parametrize(("before", "later", "over"), [
+    ("I live in Bergen.", "Oslo is where I live now.", "residence Bergen"),
+    ("I work at Acme.", "Globex is the company I work for.", "employer Acme"),
+    ("My manager is Sunita.", "Sunita left, Graham's my manager now.", "manager Sunita"),
+    ("내 집은 베르겐이야.", "오슬로가 내가 사는 곳이야.", "residence 베르겐"),
+    ("My favourite music is rock.", "The music that Miles plays is jazz.", ""),
+    ("I live in Bergen.", "The kitchen is where I work best.", ""),
+    ("I live in Bergen.", "Oslo is where I want to live.", ""),
+    ("I work at Acme.", "Oslo is where I work.", ""),
+    ("내 집은 베르겐이야.", "오슬로가 내가 제일 좋아하는 도시야.", "")])
+def test_a_value_that_stands_first_is_read(before: str, later: str, over: str) -> None:
+    assert _over([before, later], False) == ([over] if over else [])
 
 
 @pytest.mark.parametrize(("before", "later", "question"), [
