@@ -1,13 +1,15 @@
 """Make rlm/data/e5_questions.npz and e5_memories.npz: biases, norms and low-rank factors with which e5 makes vectors. It needs PyTorch.
 
 python -m venv --system-site-packages torch && torch/bin/pip install torch==2.14.0
-torch/bin/python tools/train_e5.py FOLDER --start rlm/data --learn passage --sets stores,answers --lots 0:400
-torch/bin/python tools/train_e5.py FOLDER --start FOLDER --lots 0:0 --measure lives,korean,locomo --locomo DEVELOPMENT
+torch/bin/python tools/train_e5.py FOLDER --start QUESTIONS --lots 0:600 --locomo DEVELOPMENT
+torch/bin/python tools/train_e5.py FOLDER --start rlm/data --lots 0:0 --measure lives,korean,beam --beam DEVELOPMENT
 
-The second line learned the vectors of memories beside the shipped ones of questions, which stay; questions were learned before them in
-the same way, against the original's vectors of memories. The third measures over the whole ranking what they are worth. Where the
-vectors lie is measured anew afterwards (`rlm embed calibrate`), and the models that read vectors of memories are fitted anew. Ten minutes of two
-idle cores for 400 lots. Sums differ by machine, so the files do, too.
+The second line made the shipped vectors of memories: QUESTIONS is a folder with the shipped e5_questions.npz alone. Questions went on
+learning beside them; what those learned is not shipped, since RealMem lost by it. They had been learned in the same way before, against
+the original's vectors of memories. `--learn passage` leaves questions as they are, `--sets stores,answers` leaves out LoCoMo. The third
+line measures over the whole ranking what the files are worth. Where the vectors lie is measured anew afterwards (`rlm embed
+calibrate`), and the networks that read vectors of memories are fitted anew. Half an hour of an idle core. Sums differ by machine, so
+the files do, too.
 """
 import argparse
 import json
@@ -25,11 +27,12 @@ from tqdm import tqdm
 
 from rlm.bench import korean, mixed, recall
 from rlm.bench.baselines import CachingEmbedder, caching_embedder
-from rlm.bench.public_sets import read_locomo
+from rlm.bench.public_sets import read_beam, read_locomo, read_realmem
 from rlm.bench.report import bootstrap
 from rlm.search.embedding.base import Kind, calibration_questions, calibration_texts, passages
 from rlm.search.embedding.e5 import (
     _PREFIXES,
+    LONG_MEMORY,
     MEMORIES,
     QUESTIONS,
     E5File,
@@ -44,7 +47,7 @@ from rlm.search.scoring import ScoreWeights
 from rlm.store.embedding_model import QUESTION_SHARE, Calibration, unit
 
 DATA = Path(__file__).parent.parent / "tests" / "data"
-SEED, RATE, BATCH, SPREAD, TOKENS = 0, 5e-4, 32, 0.05, 320  # BATCH: questions of a lot at most
+SEED, RATE, BATCH, SPREAD, TOKENS = 0, 5e-4, 32, 0.05, 160  # BATCH: questions of a lot at most
 RANK, FACTOR_RATE = 8, 1e-3  # rank of the change of each matrix; learning rate of its factors
 STORES, PAIRS, TURNS = 2, 24, 20  # small stores, question-answer pairs, questions of a long conversation in a lot
 BESIDE = 24  # other turns of a long conversation in a lot
@@ -237,8 +240,9 @@ class Other:
     def __init__(self,
                  model: Any,                      # e5, for its name and calibration
                  engines: Mapping[Kind, OnnxEngine],  # engine of each kind of text
+                 long: OnnxEngine,                # engine of memories of `LONG_MEMORY` characters or more
                  ) -> None:
-        self.name, self.dim, self.calibration, self.engines = model.name, model.dim, model.calibration, engines
+        self.name, self.dim, self.calibration, self.engines, self.long = model.name, model.dim, model.calibration, engines, long
         self.known: dict[tuple[str, Kind], Any] = {}
 
     def embed(self,
@@ -248,13 +252,14 @@ class Other:
         "Return the vectors of texts, a row each."
         for text in texts:
             if (text, kind) not in self.known:
-                self.known[text, kind] = self.engines[kind].embed(clean_text(text), kind)
+                engine = self.long if kind == "passage" and len(text) >= LONG_MEMORY else self.engines[kind]
+                self.known[text, kind] = engine.embed(clean_text(text), kind)
         return unit(np.stack([self.known[text, kind] for text in texts])) if texts else np.zeros((0, self.dim), np.float32)
 
 
-def measure(name: str,            # set, as `read_stores` names it
-            model: Any,           # embedder
-            locomo: Path | None,  # folder of LoCoMo's conversations
+def measure(name: str,           # lives, korean, locomo, beam or realmem
+            model: Any,          # embedder
+            folder: Path | None,  # folder of the conversations of a public set
             ) -> dict[str, dict[Any, list[float]]]:  # measure → group → values
     "Each measure of a set over the whole ranking: group → a figure for each question."
     found: dict[str, dict[Any, list[float]]] = {}
@@ -274,30 +279,34 @@ def measure(name: str,            # set, as `read_stores` names it
             for r in korean.ask_all(pairs, korean.by_memory(model)(korean.pool(pairs, said, SEED)), ask):
                 note("R@1", r.pair.scene, r.within(1))
                 note("R@5", r.pair.scene, r.within(5))
-    elif locomo is not None:
-        for s in recall.asked(list(read_locomo(locomo)), recall._hybrid(ScoreWeights(), recall.ConversationVectors(model)), name):
+    elif folder is not None:
+        asked = list({"locomo": read_locomo, "beam": read_beam, "realmem": read_realmem}[name](folder))
+        if name == "realmem":
+            asked = [part for person in asked for part in recall.before_sessions(person)]
+        for s in recall.asked(asked, recall._hybrid(ScoreWeights(), recall.ConversationVectors(model)), name):
             note("R@10", s.conversation, s.recall)
             note("MRR", s.conversation, s.reciprocal)
     return found
 
 
-def compare(name: str,             # set, as `read_stores` names it
+def compare(name: str,               # lives, korean, locomo, beam or realmem
             model: CachingEmbedder,  # e5, for its name and calibration
-            folder: Path,          # folder with what was learned
-            locomo: Path | None,   # folder of LoCoMo's conversations
+            learned: Path,           # folder with what was learned
+            folder: Path | None,     # folder of the conversations of a public set
             ) -> None:
-    "Print each measure by the original's numbers, by the learned ones, and the difference with the middle 95 % over groups."
+    "Print each measure by the original, by learned questions and by both, and the middle 95 % over groups of what memories add."
     def engine(file: E5File) -> OnnxEngine:
         return OnnxEngine(file, build_onnx_model(file), 1)
-    learned: dict[Kind, OnnxEngine] = {kind: engine(FILE.with_weights(dict(np.load(folder / file))))
-                                       for kind, file in (("query", QUESTIONS), ("passage", MEMORIES))}
     original = engine(FILE)
-    both = [measure(name, Other(model, engines), locomo) for engines in ({"query": original, "passage": original}, learned)]
-    for measured, before in both[0].items():
-        pairs = {g: list(zip(before[g], both[1][measured][g], strict=True)) for g in before}
+    asked, told = (engine(FILE.with_weights(dict(np.load(learned / file)))) for file in (QUESTIONS, MEMORIES))
+    arms: list[dict[Kind, OnnxEngine]] = [{"query": q, "passage": m} for q, m in ((original, original), (asked, original), (asked, told))]
+    found = [measure(name, Other(model, engines, original), folder) for engines in arms]
+    for measured, before in found[1].items():
+        pairs = {g: list(zip(before[g], found[2][measured][g], strict=True)) for g in before}
         low, high = bootstrap([[b - a for a, b in some] for some in pairs.values()], SEED)
-        a, b = np.mean([p for some in pairs.values() for p in some], axis=0)
-        print(f"{measured}: {name}: {a:.4f} → {b:.4f}, {b - a:+.4f} [{low:+.4f}, {high:+.4f}]", flush=True)
+        means = [np.mean([v for values in arm[measured].values() for v in values]) for arm in found]
+        said = " → ".join(f"{m:.4f}" for m in means)
+        print(f"{measured}: {name}: {said}, {means[2] - means[1]:+.4f} [{low:+.4f}, {high:+.4f}]", flush=True)
 
 
 if __name__ == "__main__":
@@ -308,7 +317,8 @@ if __name__ == "__main__":
     parser.add_argument("--sets", default="stores,answers,locomo")
     parser.add_argument("--lots", default="0:")
     parser.add_argument("--measure", default="")
-    parser.add_argument("--locomo", type=Path)
+    for public in ("--locomo", "--beam", "--realmem"):
+        parser.add_argument(public, type=Path)
     given = parser.parse_args()
     torch.set_num_threads(1)
     embedder = caching_embedder("e5")
@@ -321,4 +331,4 @@ if __name__ == "__main__":
     for file, numbers in train(lots, embedder.calibration, given.start, given.learn.split(",")).items():
         np.savez(given.out / file, **numbers)
     for name in filter(None, given.measure.split(",")):
-        compare(name, embedder, given.out, given.locomo)
+        compare(name, embedder, given.out, getattr(given, name, None))
