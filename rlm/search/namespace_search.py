@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from ..core.errors import StoreError
+from ..store.sqlite.connection import files_needed
 from .candidates import Searcher
 from .explainer import Explainer
 from .scoring import Ranker
@@ -75,7 +76,7 @@ class IndexBuilder:
         """Open a snapshot of the store, and of the index if that is current or quickly refreshed: then the value is True. Else it
         is being built, and the value is False. Raises, once, the error of a build that failed."""
         try:
-            with ExitStack() as opened:
+            with files_needed(self.index.storage.path), ExitStack() as opened:
                 with self._starting:
                     current = self._thread is None or not self._thread.is_alive()
                     if current:

@@ -7,6 +7,7 @@ __all__ = ['FIXED', 'HISTORY', 'SILENT', 'is_same', 'match_resent', 'match_histo
            'session_questions', 'read_placement', 'StoredTurns', 'MemoryWriter', 'insert_news']
 
 # %% ../../nbs/90_service/04_writer.ipynb #34a51380
+import logging
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from ..companion.fact_extraction import denied_statements
 from ..companion.memory_facts import MemoryFacts, facts_of, may_answer
 from ..companion.rejection import RejectedValue, refuse_rejected, refused_values
 from ..companion.supersession import DISPUTES, FactKeeper
-from ..core.errors import InvalidInput, NotFound, RlmError, VersionConflict
+from ..core.errors import InvalidInput, NotFound, RlmError, StoreError, VersionConflict
 from ..core.guard import BESIDE, LABELS, SCREENED, assigned, confirmed, guarded, guarded_label, reassigned
 from ..core.ids import canonical_json, new_id
 from ..core.settings import cache_folder
@@ -397,7 +398,11 @@ class MemoryWriter:
         judged = len(records) <= AT_ONCE and self.ctx.settings.supersede == "on"
         self.embeddings.notice(records, self._judge if judged else None)
         if embedded and judged and not self.storage.in_transaction:
-            unread = self.pairs.judge(records, read=False)
+            try:
+                unread = self.pairs.judge(records, read=False)
+            except (OSError, StoreError) as e:  # no file can be opened, say: they are stored, and are judged when there is time
+                logging.getLogger("rlm").info("What was written is compared with older memories later: %s", e)
+                unread = list(records)
             self.embeddings.worker.follow([r.seq for r in unread], self._judge)
 
     def _judge(self, seqs: Sequence[int]) -> None:

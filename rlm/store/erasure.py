@@ -22,6 +22,7 @@ from typing import BinaryIO
 from ..core.clock import from_iso, to_iso
 from ..core.errors import StoreBusy, StoreError
 from ..core.files import discard, written
+from .sqlite.connection import files_needed
 from ..core.text.normal_form import forget_texts
 from .protocols import Database
 from .records import Event, MemoryRecord
@@ -235,7 +236,7 @@ class DerivedFiles:
         if (folder := self.folder) is None:
             return
         files = list[Path]()
-        with contextlib.suppress(FileNotFoundError):  # there is none, or another process has just removed the last file and it
+        with contextlib.suppress(FileNotFoundError), files_needed(self.db.path):  # none, or another process has just removed the last one
             files += folder.iterdir()
         for file in files:
             if namespace is None or file_tag(namespace) in file.name:

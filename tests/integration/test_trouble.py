@@ -481,6 +481,38 @@ def test_a_process_that_may_open_no_more_files(path: Path, taken: int) -> None:
     assert "as many files open as it may" in said and "ulimit" in said and found
 
 
+@pytest.mark.parametrize("free", range(2))
+def test_with_hardly_a_file_left_each_call_works_or_says_so(path: Path, free: int) -> None:
+    said, kept, found = run("""
+        import resource
+        m = Memory(sys.argv[1])
+        ids = [r.id for r in m.recent(5)]
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
+        others = []
+        try:
+            while True: others.append(os.open(os.devnull, os.O_RDONLY))
+        except OSError: pass
+        for _ in range(FREE): os.close(others.pop())
+        calls = {"search": lambda: m.search("otter"), "write": lambda: m.write("An otter got in.", id="new"), "check": m.check,
+                 "update": lambda: m.update(ids[0], text="Other words."), "explain": lambda: m.explain("otter", ids[1]),
+                 "recall": lambda: m.recall("otter"), "context": lambda: m.context("otter"), "rules": lambda: m.rules,
+                 "strategies": lambda: m.strategies, "companion": lambda: m.companion, "erase": lambda: m.delete(ids[2], erase=True)}
+        said = {}
+        for name, call in calls.items():
+            try: said[name] = bool(call()) and ""
+            except RlmError as e: said[name] = str(e)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        kept = [m.get(ids[0]).text, m.get("new").text]
+        m.backend.repair()
+        print(json.dumps([said, kept, [len(m.search("otter")) > 0, m.check()]]), flush=True)
+        os._exit(0)
+    """.replace("FREE", str(free)), path)
+    assert kept == ["Other words.", "An otter got in."] and not said["write"] and not said["update"], "what needs no file is done"
+    assert all(not words or "as many files open as it may" in words for words in said.values()), said
+    assert any(said.values()) and found == [True, []]
+
+
 def test_too_little_memory_for_an_index_is_a_sentence_and_harms_nothing(path: Path) -> None:
     def fail(*_args: Any, **_fields: Any) -> None:
         raise MemoryError
