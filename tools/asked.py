@@ -52,7 +52,7 @@ def main() -> None:
         print(*(f"{r.name} {r.value}" for r in asked), sep=", ")
     found = [rows[f"{said}: {mark}"] for said in SETS.values() for mark in MARKS if f"{said}: {mark}" in rows]
     size = sum(r.n for r in found) // len(MARKS)
-    write_report(Report("asked", __version__, f"{date.today()}", machine(ROOT), 0, size, {"model": "habit"}, tuple(found)), RESULT)
+    write_report(Report("asked", __version__, f"{date.today()}", machine(ROOT), 0, size, {"model": "case-based"}, tuple(found)), RESULT)
 
 
 if __name__ == "__main__":

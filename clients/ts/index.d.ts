@@ -71,7 +71,7 @@ export declare class RemoteMemory {
   get(id: string, options?: { asOf?: string | Date }): Promise<Memory>;
   list(options?: Filters & { k?: number; cursor?: string }): Promise<MemoryPage>;
   search(query: string, options?: SearchOptions): Promise<SearchResults>;
-  /** A search of what is in mind, and of the rest where that is not enough. It moves attention, and needs the right to write. */
+  /** A search of working memory, and of the rest where that is not enough. It moves attention, and needs the right to write. */
   recall(query: string, options?: Filters & { k?: number }): Promise<RecallResults>;
   /** A block for a prompt within a budget of tokens. */
   context(query: string, options?: ContextOptions): Promise<ContextBlock>;

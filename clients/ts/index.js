@@ -115,7 +115,7 @@ export class RemoteMemory {
     return this.#ask("search", { body: { query, k, slot, radius, fallback, min_score: minScore, filters } });
   }
 
-  /** A search of what is in mind, and of the rest where that is not enough. It moves attention. */
+  /** A search of working memory, and of the rest where that is not enough. It moves attention. */
   recall(query, { k, ...filters } = {}) {
     return this.#ask("recall", { body: { query, k, filters } });
   }

@@ -35,7 +35,7 @@ from ..store.records import MemoryRecord
 # %% ../../nbs/95_bench/07_crash.ipynb #2f374f4f
 @dataclass(frozen=True, slots=True)
 class CrashStep:
-    "Something that is done in one transaction."
+    "Holds one step of a writer: a call that is one transaction."
 
     kind: str  # write, write_many, add_conversation, update, delete or erase
     memories: Mapping[str, str]  # id → text; no text where they go
@@ -59,7 +59,7 @@ class CrashStep:
 # %% ../../nbs/95_bench/07_crash.ipynb #18a3bc93
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    "What a store should hold, or holds."
+    "Holds the contents of a store, as it is or as it should be."
 
     memories: Mapping[str, tuple[str, int]] = field(default_factory=dict)  # id → text, version
     versions: int = 0  # superseded ones
@@ -164,7 +164,7 @@ def say(line: Mapping[str, Any],  # anything JSON can hold
 # %% ../../nbs/95_bench/07_crash.ipynb #7854fb50
 @dataclass(frozen=True, slots=True)
 class Kills:
-    "What became of the stores of killed processes."
+    "Counts what became of the stores of killed processes."
 
     kills: int = 0  # processes killed
     acknowledged: int = 0  # steps whose end was announced
@@ -268,7 +268,7 @@ def kill_test(folder: Path,        # folder of the stores
 # %% ../../nbs/95_bench/07_crash.ipynb #acc0f84a
 @dataclass(frozen=True, slots=True)
 class _LogState:
-    "How far the log of a store's writes reached, and how much of it must be on the disk."
+    "Holds how far the write-ahead log of a store reached, and how much of it must be on the disk."
 
     salt: int  # changes when the log is begun anew
     frames: int  # committed pages in the log
@@ -294,7 +294,7 @@ def _cut_log(log: bytes,        # the log as the operating system has it
 # %% ../../nbs/95_bench/07_crash.ipynb #b51af53c
 @dataclass(frozen=True, slots=True)
 class PowerLoss:
-    "What became of stores whose machine lost its power."
+    "Counts what became of stores whose machine lost its power."
 
     cuts: int = 0  # power cuts
     acknowledged: int = 0  # steps whose end was announced
@@ -406,7 +406,7 @@ def word(number: int,  # from 0
 
 def _torn_among(records: Sequence[MemoryRecord],  # the latest, without a gap
                 ) -> int:
-    "How many memories are incomplete, and how many batches. The oldest may be cut off by the edge, and does not count."
+    "Return how many memories and how many batches are incomplete. The oldest batch does not count, as the list may begin within it."
     batches: dict[str, int] = {}
     for r in records:
         if r.extra["batch"]:
@@ -417,7 +417,7 @@ def _torn_among(records: Sequence[MemoryRecord],  # the latest, without a gap
 
 
 def _whole(r: MemoryRecord) -> bool:
-    "Whether text, tags and check sum belong together."
+    "Return whether text, tags and check sum of a memory belong together."
     return bool(crc32(r.text.encode()) == r.extra["sum"] and r.tags == (f"crowd-{len(r.text) % 7}",))
 
 # %% ../../nbs/95_bench/07_crash.ipynb #cc3b7796
@@ -458,7 +458,7 @@ class _CrowdProcess:
         self.keep(self.memory.write_many([mark(self.text(), batch, size) for _ in range(size)]))
 
     def update(self) -> None:
-        "Another text for an own memory."
+        "Give an own memory another text."
         if self.written:
             id = self.rng.choice(list(self.written)[-50:])
             old = self.memory.get(id)
@@ -479,7 +479,7 @@ class _CrowdProcess:
             self.stale += (found.text, found.version) != self.written[id]
 
     def search(self) -> None:
-        "The own latest memory among fifty, by the word that only it has: by meaning, such a word is near to all of its kind."
+        "Search for the own latest memory by the word that only it has; it must be among fifty, as by meaning such words are alike."
         for id in list(self.written)[-1:]:
             hits = self.memory.search(own := self.written[id][0].split()[0], k=50)
             self.stale += [h.id for h in hits if own in h.text.split()] != [id]
@@ -492,7 +492,7 @@ class _CrowdProcess:
     def act(self,
             until: float,  # a moment of the monotonic clock
             ) -> Iterator[str]:
-        "Do one thing after another; yields what could not be done."
+        "Make one random call after another; yield the errors."
         kinds = ["write", "write_many", "update", "erase", "get", "search", "recent"]
         while time.monotonic() < until:
             kind = self.rng.choices(kinds, [12, 2, 2, 1, 8, 4, 2])[0]
@@ -521,7 +521,7 @@ def _crowd_member(path: str,       # the store
 # %% ../../nbs/95_bench/07_crash.ipynb #b63f6d02
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    "What became of a store that many wrote."
+    "Counts what became of a store that many processes wrote at once."
 
     processes: int  # number of processes
     seconds: float  # seconds that they act
@@ -572,7 +572,7 @@ def _count_up(path: Path,                     # the store
               said: Sequence[dict[str, Any]],  # report of each process
               broken: Sequence[str],          # ends of processes that died
               ) -> Crowd:
-    "Compare what is there with what was acknowledged."
+    "Compare what a store holds with what its writers had been acknowledged, and count the differences."
     expected = {id: tuple(kept) for one in said for id, kept in one["written"].items()}
     with Memory(path, embedder="none") as memory:
         there = {r.id: (r.text, r.version) for r in everything(memory)}

@@ -55,7 +55,7 @@ _DEFAULTS = ("PRAGMA cache_size = -2000", "PRAGMA wal_autocheckpoint = 1000")  #
 def _bare_table(path: Path,       # a new database
                 synchronous: str,  # 'normal', or 'full': waits for the disk at every commit
                 ) -> PooledConnection:
-    "SQLite as it comes, with one table of id and text: the least that can store a memory durably."
+    "Open a new SQLite database with one table of id and text: the least that stores a memory durably."
     bare = connect(str(path), "rwc", synchronous)
     for statement in (*_DEFAULTS, "PRAGMA journal_mode = WAL", "CREATE TABLE memories (id TEXT PRIMARY KEY, text TEXT NOT NULL)"):
         bare.execute(statement)
@@ -65,7 +65,7 @@ def _bare_table(path: Path,       # a new database
 def _line_writer(path: Path,   # a new file
                  synced: bool,  # wait until the disk has it
                  ) -> Callable[[str], None]:
-    "What many agents do: a line of JSON at the end of a file."
+    "Return a function that appends a text to a file as a line of JSON, as many agents do."
     file = path.open("a", encoding="utf-8")
 
     def append(text: str) -> None:
@@ -103,7 +103,7 @@ def _synced_writes(folder: Path,     # for the files
                    work: Workload,   # source of texts
                    sizes: DurabilitySizes,     # numbers of repetitions
                    ) -> list[Row]:
-    "Writes that return when the disk has them."
+    "Time writes that return when the disk has them."
     texts, warm = work.texts(sizes.synced + 20), 20
     bare, append = _bare_table(folder / "bare-full.db", "full"), _line_writer(folder / "synced.jsonl", synced=True)
     with Memory(folder / "full.db", synchronous="full", embedder="none") as memory:
@@ -133,7 +133,7 @@ def _search_speed(memory: Memory,   # a store
                   size: int,        # memories in the store
                   count: int,       # number of queries
                   ) -> Row:
-    "Ten results of a full-text search."
+    "Time full-text searches for ten results."
     queries = work.queries(count + 5)
     took = timed({"search": lambda i: memory.search(queries[i], k=10)}, count, warm_up=5)
     return timing(f"search {size:,} memories", took["search"], note="ten results, for information")
@@ -160,7 +160,7 @@ def _bulk_baselines(folder: Path,     # for the files
                     work: Workload,   # source of texts
                     sizes: DurabilitySizes,     # numbers of repetitions
                     ) -> list[Row]:
-    "The same amount of text without a memory."
+    "Time how the same amount of text is written into SQLite alone, as lines of JSON, and into a Python list."
     texts, kept = work.texts(min(sizes.bulk, 20_000)), list[str]()
     table, lines = folder / "bare-bulk.db", folder / "bulk.jsonl"
     bare, append = _bare_table(table, "normal"), _line_writer(lines, synced=False)
@@ -184,7 +184,7 @@ def reads(folder: Path,     # for the baseline's file
           work: Workload,   # source of chance
           sizes: DurabilitySizes,     # numbers of repetitions
           ) -> list[Row]:
-    "One memory by its id."
+    "Time how one memory is read by its id, beside a row of SQLite and a value of a dictionary."
     with Memory(path, embedder="none") as memory:
         known = memory.recent(min(10_000, sizes.bulk))
         ids = work.rng.choices([r.id for r in known], k=sizes.reads + 50)
@@ -207,7 +207,7 @@ def reads(folder: Path,     # for the baseline's file
 def _opening(path: Path,     # the large store's file
              sizes: DurabilitySizes,   # numbers of repetitions
              ) -> list[Row]:
-    "Until the first memory can be read."
+    "Time how long a large store takes to open, until its first memory can be read."
     def here() -> None:
         with Memory(path, embedder="none") as memory:
             memory.recent(1)
@@ -262,7 +262,7 @@ def _power_rows(folder: Path,      # for the stores
                 sizes: DurabilitySizes,  # numbers of cuts
                 seed: int,         # seed of what is written
                 ) -> list[Row]:
-    "What became of stores after power cuts, by how writes are synced."
+    "Return what became of stores after power cuts, with the setting synchronous normal and full."
     rows = list[Row]()
     for synchronous, embedder, cuts in (("full", "none", sizes.cuts), ("normal", "none", sizes.cuts),
                                         ("full", "e5", sizes.embedded_cuts), ("normal", "e5", sizes.embedded_cuts)):
@@ -388,7 +388,7 @@ class SoakClient:
 # %% ../../nbs/95_bench/08_durability.ipynb #a8479b40
 @dataclass(frozen=True, slots=True)
 class SoakSample:
-    "The state of a process and its store at a moment of a soak."
+    "Holds the state of a process and its store at a moment of a soak."
 
     at: float  # seconds since the beginning
     megabytes: float  # resident memory; 0 where the system does not tell
@@ -401,7 +401,7 @@ def sample(folder: Path,     # folder of the store
            at: float,        # seconds since the beginning
            written: int,     # memories written so far
            ) -> SoakSample:
-    "Return what memory, files and bytes are now."
+    "Return the present memory, open files and bytes of a process and its store."
     statm, open_files = Path("/proc/self/statm"), Path("/proc/self/fd")
     resident = int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6 if statm.exists() else 0.0
     stored = 0

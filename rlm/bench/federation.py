@@ -132,7 +132,7 @@ def save_f1(given: Sequence[bool],  # saved or skipped
 
 
 class SimulatedPerson:
-    "Habits, answers and an examination."
+    "Simulates a person: which turns the person wants saved, the answers given, and the score of a model on other turns."
 
     def __init__(self,
                  pool: Sequence[PooledTurn],  # turns of the person's language
@@ -206,7 +206,7 @@ def _attack_vector(name: str,          # one of `ATTACKS`
                    honest: Array,      # updates of those who do not lie
                    poisoned: Array,    # update fitted to reversed answers
                    ) -> Array:
-    "Return what an attacker sends; no longer than the clip, or it would be refused."
+    "Return the update that an attacker sends, no longer than the clip, as a longer one is refused."
     mean = honest.mean(axis=0)
     if name == "sign flip":
         reversed_: Array = -mean * (CLIP / max(float(np.linalg.norm(mean)), 1e-12))

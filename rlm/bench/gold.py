@@ -152,7 +152,7 @@ _SAFE_IRI = re.compile(r'[^\s<>"{}|\\^`]+')
 
 @dataclass(frozen=True, slots=True, repr=False)
 class GoldGraph:
-    "An ontology to ask questions about."
+    "Holds the triples of an ontology, and answers queries about them."
 
     name: str  # short: prov, sio
     store: ox.Store  # all its triples, in the default graph
@@ -165,7 +165,7 @@ class GoldGraph:
                query: str,         # SPARQL, in which $x, $y … stand for terms
                **terms: str,       # their IRIs
                ) -> list[tuple[str, ...]]:
-        "Return the rows of a query as text, sorted. Blank nodes are left out: nobody can name them."
+        "Return the rows of a query as text, sorted. Blank nodes are left out, as no query can name them."
         solutions = self.store.query(spell(query, **terms), prefixes=dict(PREFIXES))
         assert isinstance(solutions, ox.QuerySolutions)
         rows = ([s[v] for v in solutions.variables] for s in solutions)
@@ -246,7 +246,7 @@ ZOO = """
 
 
 def zoo() -> GoldGraph:
-    "Return an ontology of seven animals and plants, to try things on."
+    "Return an ontology of seven animals and plants, for examples."
     parser, store = ox.parse(ZOO, format=ox.RdfFormat.TURTLE), ox.Store()
     store.bulk_extend(ox.Quad(q.subject, q.predicate, q.object) for q in parser)
     return GoldGraph("zoo", store, {p: ns for p, ns in parser.prefixes.items() if p})
@@ -316,7 +316,7 @@ class TermNames:
 # %% ../../nbs/95_bench/20_gold.ipynb #fae19b29
 def names_of(graph: GoldGraph,  # a graph
              ) -> TermNames:
-    "Everything that terms are called."
+    "Return the names of all terms of an ontology."
     anywhere = "SELECT DISTINCT ?t { { ?t ?p ?o } UNION { ?s ?p ?t } UNION { ?s ?t ?o } FILTER(isIRI(?t)) }"
     terms = frozenset(t for (t,) in graph.select(anywhere))
     terms |= {PREFIXES["owl"] + t for t in ("Thing", "Nothing")}

@@ -43,7 +43,7 @@ _CHILD = "import sys; from rlm.bench.graph import bootstrapped; bootstrapped(sys
 
 def bootstrapped(path: str,  # a store's file
                  ) -> None:
-    "Link its memories; print time, memory and links as JSON. Run in a process of its own."
+    "Link the memories of a store; print seconds, resident memory and number of links as JSON. Runs in a process of its own."
     import resource
     backend, began = SQLStorage(SQLiteDatabase(path)), time.perf_counter()
     done = build_graph(backend, "default", progress=False)
@@ -56,7 +56,7 @@ def bootstrapped(path: str,  # a store's file
 def _bootstrap_rows(sizes: Sequence[int],  # memories
                     seed: int,             # seed of everything drawn
                     ) -> Iterator[Row]:
-    "Time and memory of a bootstrap."
+    "Yield time and memory of a bootstrap at each size."
     for n in tqdm(sizes, "bootstrap", disable=None, leave=False):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "memory.db")
@@ -89,7 +89,7 @@ class ReplayResult:
 def replay(memory: Memory,   # holds what was there before the first question, linked
            some: Stream,     # a stream to go on with
            ) -> ReplayResult:
-    "Write and ask in order."
+    "Write the memories of a stream and ask its questions, in its order, with a slot and without."
     turns, at, out, counts = list(some.turns()), some.live, ReplayResult([], [], [], [], [], []), memory.anchors.counts
     prepare()
     with memory.index.snapshot():  # a large index would be built in the background, and full text would answer meanwhile
@@ -186,7 +186,7 @@ BOOSTS = (0.0, 0.1, 0.2, 0.4)
 
 
 def _scored(ids: Sequence[str], evidence: Collection[str]) -> tuple[float, float]:
-    "Recall and reciprocal rank among the first ten."
+    "Return recall and reciprocal rank among the first ten."
     ranks = [n for n, i in enumerate(ids[:10], start=1) if i in evidence]
     return len(ranks) / len(evidence), 1 / ranks[0] if ranks else 0.0
 
@@ -230,7 +230,7 @@ def _answer_rows(conversations: Sequence[Conversation],  # conversations of LoCo
                  model: Any,                             # an embedder
                  seed: int,                              # seed of the intervals
                  ) -> Iterator[Row]:
-    "Slot-aware ranking against plain hybrid ranking."
+    "Yield recall and reciprocal rank of searches with a slot beside searches without."
     scores: dict[str, list[list[tuple[float, float]]]] = {}
     for c in tqdm(conversations, "LoCoMo", disable=None, leave=False):
         arms = _ConversationArms(c, model)
@@ -259,7 +259,7 @@ def _talk_rows(name: str,                   # name of the set
                talks: Sequence[Conversation],  # conversations
                model: Any,                  # an embedder
                ) -> Iterator[Row]:
-    "How often the anchor's neighbourhood is enough in real conversations, written and asked with `slot='auto'`."
+    "Yield how often the anchor's neighbourhood is enough in real conversations, written and asked with `slot='auto'`."
     found = list[tuple[float, float, float, float, float]]()
     for talk in tqdm(talks, name, disable=None, leave=False):
         asked = dict[str, list[RecallQuestion]]()

@@ -193,7 +193,7 @@ PIECES = [b'data: {"choices":[{"index":0,"delta":{"content":"yes"}}]}\n\n', b"da
 
 @contextmanager
 def upstream() -> Iterator[int]:
-    "A server of OpenAI's protocol in a thread, which streams the same short answer to whatever it is asked; its port."
+    "Start a server of OpenAI's protocol in a thread, which streams the same short answer to each request; yields its port."
     ready, server_of = threading.Event(), dict[str, Any]()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -441,7 +441,7 @@ def _harm_rows(folder: Path,              # folder of the store and its tokens
                questions: Sequence[str],  # questions that are asked
                seconds: float,            # how long each
                ) -> Iterator[Row]:
-    "Yield how much those who do harm slow the others down: the 99th percentile beside that without harm."
+    "Yield how much harmful callers slow the others down: the 99th percentile beside that without harm."
     def p99(took: Sequence[float]) -> float:
         return sorted(took)[int(.99 * len(took))]
     command = ["serve", "--port", "0", "--db", str(folder / "memory.db"), "--token-file", str(folder / "tokens")]
@@ -473,7 +473,7 @@ def _door_rows(folder: Path,              # folder of a store `memory.db` and it
                seconds: float,            # how long each kind of harm lasts
                runs: int,                 # processes of each kind
                ) -> Iterator[Row]:
-    "Yield what each way in adds, and what callers do to one another."
+    "Yield what each interface adds to a search, and how callers slow one another down."
     with Memory(folder / "memory.db", embedder="none") as memory:
         yield from rest_rows(memory, folder, questions, token)
         yield from _mcp_rows(memory, folder, questions)

@@ -113,7 +113,7 @@ def _by_vectors(model: Embedder,                         # knows all texts
 def by_memory(model: "Embedder | str",  # 'none': words alone
               mix: ScoreWeights = DEFAULT_WEIGHTS,           # weights of the parts of a score
               ) -> Arm:
-    "`Memory.search`, as anyone calls it."
+    "Return an arm of `Memory.search` with default settings, except for the weights."
     def arm(stored: Mapping[str, str]) -> Finder:
         context = MemoryContext.open(":memory:", embedder=model)
         memory = Memory(context=replace(context, search=NamespaceSearch.open(context.storage, context.namespace, mix)))
@@ -148,7 +148,7 @@ class PairRank:
     def within(self,
                n: int,  # 1 or 5
                ) -> float:
-        "1 if the memory is among the first n."
+        "Return 1 if the memory is among the first n, else 0."
         return float(self.rank is not None and self.rank <= n)
 
 # %% ../../nbs/95_bench/15_korean.ipynb #64711c8a
@@ -170,7 +170,7 @@ def rows_of(way: str,              # its name
             asked: Sequence[PairRank],  # every question
             seed: int,             # seed of the intervals
             ) -> Iterator[Row]:
-    "R@1 and R@5; for words, and words and vectors, also by group."
+    "Yield R@1 and R@5 of an arm; for words, and for words with vectors, also by group."
     role: Any = {"what was stored last": "control"}.get(arm, "baseline" if arm in WORDS or arm == "raw cosines" else "measured")
     for n in (1, FIRST):
         scenes: dict[int, list[float]] = {}

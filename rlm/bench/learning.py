@@ -24,7 +24,7 @@ from ..agent.memory.packs import import_items, shipped_pack, shipped_packs
 from ..agent.memory.stores import SQLiteStrategyStore
 from ..agent.ontology import OntologyContext, setup_ontology_context
 from ..agent.ontology.rdf_client import bundled
-from ..agent.runner import HABIT_K, setting_for
+from ..agent.runner import CASE_BASED_K, setting_for
 from .questions import Attempt, GradedAnswer, card, examine, failures, groups, mean_of, names_by, share
 from .gold import Answer, GoldGraph, NumberAnswer, TermNames, TermsAnswer, TextAnswer, TruthAnswer, read_gold
 from .questions import Part, Question, generate, read_questions
@@ -35,7 +35,7 @@ from ..store.storage import SQLStorage
 # %% ../../nbs/95_bench/26_learning.ipynb #2b22fa89
 def _attempt_of(learned: RunRecord,  # a run with memory
                 ) -> Attempt:
-    "What an exam wants to know of a run."
+    "Return a run as the attempt that an exam grades."
     t = learned.trajectory
     read = sum(len(s.stdout) + len(s.value) + len(s.error) for s in t.steps)
     first = learned.retrieved[0][0].title if learned.retrieved else ""
@@ -64,7 +64,7 @@ Memory = Literal["packs", "none", "empty"]  # the shipped strategies, no memory 
 
 
 class Agent:
-    "The agent with the habit model, as an examinee."
+    "The agent with the case-based model, as an examinee."
 
     def __init__(self,
                  contexts: Mapping[str, OntologyContext],  # name → an ontology, opened
@@ -97,7 +97,7 @@ class Agent:
 
 # %% ../../nbs/95_bench/26_learning.ipynb #bfaf31d0
 class ExamFixture:
-    "Where agents sit: the ontologies are opened once."
+    "Holds the opened ontologies of an exam, and makes the agents that sit it."
 
     def __init__(self,
                  paths: Mapping[str, Path],    # name → file
@@ -159,7 +159,7 @@ def put(graphs: Mapping[str, GoldGraph],  # ontologies to ask about
         each: int,                        # questions of each kind
         part: Part,                       # part of the subjects
         ) -> list[Question]:
-    "Make questions about several ontologies, so many of each kind."
+    "Return questions about several ontologies, at most so many of each kind."
     return [q for g in graphs.values() for q in generate(g, seed, each, part)]
 
 # %% ../../nbs/95_bench/26_learning.ipynb #0afd05f3
@@ -168,7 +168,7 @@ def curve(learner: Agent,                     # with an empty memory
           lessons: Sequence[Sequence[Question]],  # the questions of each pass
           names: Mapping[str, TermNames],         # ontology → what its terms are called
           ) -> Iterator[Row]:
-    "Accuracy and steps before the first pass and after each."
+    "Yield accuracy and steps before the first pass and after each."
     for done, lesson in enumerate([(), *lessons]):
         for q in tqdm(lesson, f"pass {done}", disable=None, leave=False):
             learner.learn(q)
@@ -228,7 +228,7 @@ def _sit_all(plan: _ExamPlan,        # ontologies that are asked about
              seed: int,         # seed of everything random
              sizes: _LearningSizes,      # numbers of questions and repetitions
              ) -> tuple[list[Row], dict[str, Any]]:
-    "Every arm: the rows, and examples of what failed."
+    "Run every arm; return the rows, and examples of what failed."
     test, train = _read_all(plan.test), _read_all(plan.train)
     names, questions = names_by([*test.values(), *train.values()]), put(test, seed, sizes.each, "test")
     asked = {p.stem.replace("_", " "): read_questions(p, [*train.values(), *test.values()]) for p in plan.people}
@@ -267,6 +267,7 @@ def run(test: Sequence[Path] = (),   # ontologies of the exam; none: some of the
     sizes = QUICK if quick else _LearningSizes()
     with ExamFixture({**plan.test, **plan.train}, held=exam) as fixture:
         rows, failed = _sit_all(plan, fixture, seed, sizes)
-    parameters = {"test": sorted(plan.test), "train": sorted(plan.train), "model": "habit", "memory_k": HABIT_K, "sizes": asdict(sizes),
+    parameters = {"test": sorted(plan.test), "train": sorted(plan.train), "model": "case-based", "memory_k": CASE_BASED_K,
+                  "sizes": asdict(sizes),
                   "min and max": "Wilson's 95 % of a share; else the least and the most", "failures": failed}
     return new_report("learning", seed, rows[0].n, parameters, rows)

@@ -62,7 +62,7 @@ class ReplayedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    "What writes cost, in seconds each."
+    "Holds what writes and questions cost, in seconds each."
 
     written: list[float]  # storing them
     indexed: list[float]  # reading them into the index, for a search of either kind
@@ -101,7 +101,7 @@ def replayed(path: Path,    # a store that `begun` has made
              limit: int,    # memories of a neighbourhood
              which: Sequence[Sequence[str]] = LOCAL,  # searches that the first question goes to, then those of the second …, and again
              ) -> tuple[list[dict[str, ReplayedAnswer]], Costs]:
-    "Write and ask as the stream does."
+    "Write the memories of a stream and ask its questions, in its order."
     model, found, costs, attends = model_of(some), list[dict[str, ReplayedAnswer]](), Costs([], [], [], [], {}), "local" in which[0]
     prepare()
     with Memory(path, embedder=model, local_limit=limit, checkpoints="full" if attends else "off") as memory, _unwatched():
@@ -118,7 +118,7 @@ def replayed(path: Path,    # a store that `begun` has made
 
 # %% ../../nbs/95_bench/13_local.ipynb #40b15497
 def _written(memory: Memory, attention: Any, some: Stream, costs: Costs) -> Iterator[StreamQuestion]:
-    "Each question, when everything is written that comes before it."
+    "Yield each question when everything that comes before it is written."
     turns, at = list(some.turns()), some.live
     for q in tqdm(some.questions, f"{len(turns):,} memories", disable=None, leave=False):
         late = 0.0
@@ -134,7 +134,7 @@ def _written(memory: Memory, attention: Any, some: Stream, costs: Costs) -> Iter
 # %% ../../nbs/95_bench/13_local.ipynb #a2b815c3
 @contextmanager
 def _unwatched() -> Iterator[None]:
-    "The garbage collector does not look at what is there now."
+    "Keep the garbage collector from what is in memory now, so that it does not add to the times."
     gc.collect()
     gc.freeze()
     try:
@@ -234,7 +234,7 @@ def streams(sizes: Sequence[int],   # memories
 
 
 def _in_a_copy(folder: Path, *how: Any) -> tuple[list[dict[str, ReplayedAnswer]], Costs]:
-    "A replay on a copy of the store that was begun."
+    "Replay a stream on a copy of the store that holds its beginning."
     with tempfile.TemporaryDirectory(dir=folder) as copy:
         return replayed(shutil.copytree(folder / "begun", Path(copy), dirs_exist_ok=True) / "memory.db", *how)
 
@@ -279,7 +279,7 @@ def cold(c: Conversation,      # the conversation
 def warm(c: Conversation,      # the conversation
          vectors: ConversationVectors,    # vectors of its turns and questions
          ) -> Iterator[tuple[Any, Sequence[str], str]]:
-    "Yield each question when the session that holds its first piece of evidence has just been said, and nothing else is in mind."
+    "Yield each question when the session that holds its first piece of evidence has just been said, and working memory holds nothing else."
     sessions = {t["id"]: t["session"] for t in c.turns}
     numbers = {s: [n for n, t in enumerate(c.turns, 1) if t["session"] == s] for s in set(sessions.values())}
     with _filled(c, vectors) as memory:
@@ -300,7 +300,7 @@ def warm(c: Conversation,      # the conversation
 def control(c: Conversation,    # the conversation
             vectors: ConversationVectors,  # not used
             ) -> Iterator[tuple[Any, Sequence[str], str]]:
-    "No memory: the last turns said."
+    "Yield for each question the last turns of the conversation: the control, which has no memory."
     last = [t["id"] for t in c.turns][::-1][:10]
     return ((q, last, "none") for q in c.questions)
 
@@ -312,7 +312,7 @@ def conversations(folder: Path,  # folder that `read_locomo` takes
                   seed: int,     # seed of the intervals
                   model: Any,    # an embedder
                   ) -> Iterator[Row]:
-    "Whether the evidence comes back."
+    "Yield how much of the evidence comes back in conversations of LoCoMo, by search, by attention and by the control."
     vectors, scores = ConversationVectors(model), dict[str, list[Score]]()
     for arm, rank in ARMS.items():
         layers, scores[arm] = list[str](), list[Score]()
@@ -335,7 +335,7 @@ def conversations(folder: Path,  # folder that `read_locomo` takes
 # %% ../../nbs/95_bench/13_local.ipynb #bc3e13dc
 def _difference(label: str, which: str, arm: str, before: Sequence[Score], after: Sequence[Score],
                 seed: int) -> Row:
-    "What recall gains over search, question by question."
+    "Return the gain of recall over search, as the mean over questions with its interval."
     pairs = zip(before, after, strict=True)
     gains = [Score(b.conversation, b.kind, a.recall - b.recall, a.reciprocal - b.reciprocal, 0.0) for b, a in pairs]
     low, high = interval(gains, which, seed)

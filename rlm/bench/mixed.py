@@ -29,7 +29,7 @@ from ..service.memory import Memory
 # %% ../../nbs/95_bench/27_mixed.ipynb #75726f16
 @dataclass(frozen=True, slots=True)
 class Life:
-    "What somebody told an assistant over some months, and questions about it."
+    "Holds what a person told an assistant over some months, and questions about it."
 
     name: str  # name of the life
     language: str  # en, ko or mixed

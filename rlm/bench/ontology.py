@@ -23,7 +23,7 @@ def _sample_terms(context: OntologyContext,  # loaded
                   n: int,                    # number of terms
                   seed: int,                 # which
                   ) -> list[str]:            # short names of classes
-    "Classes to ask about, the same for the same seed."
+    "Return classes to ask about, the same for the same seed."
     classes = context.ontology.kinds.classes
     chosen = random.Random(seed).choices(classes, k=n)
     return [context.ontology.curie(c) for c in chosen]
@@ -59,7 +59,7 @@ def _view_arms(context: OntologyContext,  # loaded, with its index
 def walks(graph: Any,  # rdflib's, in its own store
           iris: list[str],  # terms that are asked about
           ) -> Mapping[str, Callable[[int], object]]:
-    "Return what one would do with rdflib."
+    "Return the baselines by name: the same look-ups by rdflib."
     from rdflib import RDFS, URIRef
     nodes = [URIRef(i) for i in iris]
     count = len(nodes)
@@ -80,7 +80,7 @@ def walks(graph: Any,  # rdflib's, in its own store
 def loads(path: Path,    # an ontology
           rounds: int,   # number of repetitions
           ) -> dict[str, list[float]]:  # name → seconds
-    "Loading, in turns with rdflib's own way."
+    "Time how an ontology is loaded, in turns with rdflib's own parser."
     import rdflib
     syntax = {".ttl": "turtle", ".owl": "xml", ".rdf": "xml", ".nt": "nt"}.get(path.suffix, "turtle")
 
@@ -122,7 +122,7 @@ def _view_rows(context: OntologyContext,  # loaded
                walked: int,               # calls of each of rdflib's ways
                seed: int,                 # seed of the classes asked about
                ) -> list[Row]:
-    "How long the views take, and what rdflib takes."
+    "Return how long the views take, and how long rdflib takes for the same."
     begun = time.perf_counter()
     words = len(context.index.search.postings)
     rows = [Row("index for searching, made once", "ms", 1e3 * (time.perf_counter() - begun), note=f"{words:,} words")]

@@ -111,7 +111,7 @@ class _EmbeddedServer:
 
 
 def _runs(process: int) -> bool:
-    "Whether a process is there and not only waiting to be forgotten."
+    "Return whether a process runs; one that has ended and waits to be collected does not."
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
@@ -174,7 +174,7 @@ def fill(place: str,   # a file or an address
          sizes: PostgresSizes,  # number of memories that go in
          seed: int,    # seed of the texts
          ) -> float:
-    "Write all namespaces through the front door; return the seconds it took."
+    "Write all namespaces by `Memory`'s own calls; return the seconds that it took."
     begun = time.perf_counter()
     for number in tqdm(range(sizes.namespaces), f"filling {place.partition(':')[0]}", disable=None, leave=False):
         texts = Workload(seed + number).texts(sizes.memories)
@@ -283,7 +283,7 @@ def crowd(place: str,    # a filled store
           sizes: PostgresSizes,  # clients, seconds
           seed: int,     # seed of the texts
           ) -> list[Row]:
-    "Let many clients at a store; the rows say how much they did, how long a call took, and how many failed."
+    "Run many clients on a store at once; return how many calls they made, how long a call took, and how many failed."
     with ProcessPoolExecutor(sizes.processes, mp_context=get_context("spawn")) as pool:
         every = list(pool.map(_crowd_member, [place] * sizes.processes, [n * sizes.threads for n in range(sizes.processes)],
                               [sizes] * sizes.processes, [seed] * sizes.processes))

@@ -103,7 +103,7 @@ CHARACTERISTICS: Mapping[str, Mapping[str, str]] = {  # language → IRI of a ch
 # %% ../../nbs/95_bench/23_questions.ipynb #6ee8d260
 @dataclass(frozen=True, slots=True)
 class Question:
-    "Something to ask about an ontology, and the right answer."
+    "Holds a question about an ontology, and its right answer."
 
     id: str  # the same for the same question
     ontology: str  # its short name
@@ -160,7 +160,7 @@ def invented(names: TermNames,        # names of the ontology's terms
              near: str,           # an IRI, from whose name a word is borrowed
              rng: random.Random,  # for the choice
              ) -> str | None:
-    "Return the name of nothing: a word of the ontology and one that is not in it."
+    "Return a name that no term has: a word of the ontology with one that is not in it."
     word = (fold((*names.labels.get(near, ()), local_name(near))[0]).split() or [""])[0]
     name = f"{word} {rng.choice(_THINGS)}"
     name = name if rng.random() < 0.6 else name.title().replace(" ", "")
@@ -208,7 +208,7 @@ def answered(template: QuestionTemplate,       # the question's template
 def _fair(answer: Answer,      # a question's answer
           template: QuestionTemplate,  # the question's template
           ) -> bool:
-    "Whether an answer has a size that one can ask for."
+    "Return whether an answer is neither empty nor too large to be asked for."
     match answer:
         case TermsAnswer(members):
             return 0 < len(members) <= template.most or template.kind == "absent"
@@ -277,7 +277,7 @@ def asked(template: QuestionTemplate,    # template that is asked
 
 # %% ../../nbs/95_bench/23_questions.ipynb #ea8cca0c
 def _counted(question: Question) -> list[str]:
-    "The subjects that a part is drawn for: the terms of OWL are in both."
+    "Return the subjects that count for a part; the terms of OWL are in both."
     return [s for s in question.subjects if not s.startswith("http://www.w3.org/2002/07/owl#")]
 
 
@@ -297,7 +297,7 @@ _KINDS = {"terms": "terms", "number": "number", "truth": "truth", "text": "text"
 def read_questions(path: "str | Path",           # a file of questions, one a line
                    graphs: Iterable[GoldGraph],  # ontologies for questions without an answer
                    ) -> list[Question]:
-    "Questions from a file. Raises `NotFound`, `InvalidInput`."
+    "Return the questions of a file. Raises `NotFound`, `InvalidInput`."
     by_name = {g.name: g for g in graphs}
     try:
         lines = Path(path).read_text(encoding="utf-8-sig").split("\n")
@@ -349,7 +349,7 @@ _ABSENT = re.compile(r"\bno (?:such )?term\b|용어(?:가|는) 없")
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    "What an examinee did with one question."
+    "Holds what an examinee did with one question."
 
     answer: str  # answer of the examinee
     value: Any = None  # the same before it became text: names of terms, a number, yes or no, a text
@@ -363,7 +363,7 @@ class Attempt:
 # %% ../../nbs/95_bench/23_questions.ipynb #12076333
 @dataclass(frozen=True, slots=True)
 class AnswerGrade:
-    "What became of an answer."
+    "Holds the grade of an answer."
 
     outcome: Outcome  # right, wrong, or refused
     f1: float  # 0 to 1: how much of a set, a path or a text was right; for the other types, 1 or 0
@@ -417,7 +417,7 @@ class GradedAnswer:
 
     @property
     def outcome(self) -> Outcome:
-        "Right, wrong or refused. Who did not converge has not answered."
+        "Return right, wrong or refused; an attempt that did not converge is refused."
         return self.verdict.outcome if self.attempt.converged else "refused"
 
 
@@ -492,7 +492,7 @@ def card(arm: str,                # the examinee's name
 def failures(marks: Sequence[GradedAnswer],  # graded answers of one examinee
              each: int = 2,          # examples of each kind of question and outcome
              ) -> list[dict[str, Any]]:
-    "Examples of what was not right, as for JSON: the kind, the question, what was right, what was said."
+    "Return examples of wrong answers for JSON: the kind, the question, the right answer, the given one."
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for m in marks:
         if m.outcome == "right":
@@ -506,5 +506,5 @@ def failures(marks: Sequence[GradedAnswer],  # graded answers of one examinee
 
 def names_by(graphs: Iterable[GoldGraph],  # graphs
              ) -> dict[str, TermNames]:
-    "Return what the terms of each ontology are called."
+    "Return the names of the terms of each ontology."
     return {g.name: names_of(g) for g in graphs}

@@ -50,7 +50,7 @@ REASONS = ("not a candidate", "ranked 11 to 20", "ranked 21 to 50", "ranked belo
 # %% ../../nbs/95_bench/10_recall.ipynb #6f1fa6b5
 @dataclass(frozen=True, slots=True)
 class MissedEvidence:
-    "Evidence that was not among the first."
+    "Holds one piece of evidence that was not among the first hits, and why."
 
     question: str  # its name: conversation and number, never its words
     kind: str  # the question's kind
@@ -66,7 +66,7 @@ class MissedEvidence:
 def _in_pieces(why: Explanation,  # a memory's explanation
                question: str,     # the question
                ) -> bool:
-    "Whether the text is long, and holds words of the question outside of the unit it is scored by."
+    "Return whether the text is long and holds words of the question outside of the piece it is scored by."
     words = tokens(why.memory.text)
     elsewhere = set(tokens(question)) & set(words) - {term for term, columns in why.parts.items() if columns.get("text")}
     return len(words) > LONG_TEXT and bool(elsewhere)
@@ -95,7 +95,7 @@ def missed(memory: Memory,           # holds the evidence
            evidence: Iterable[str],  # ids of memories
            k: int = 10,              # memories that are looked at
            ) -> Iterator[MissedEvidence]:
-    "Yield the evidence that a search does not bring, and why."
+    "Yield each piece of evidence that a search does not bring among its first k hits, with the reason."
     found = {hit.id for hit in memory.search(question, k)}
     for id in sorted(set(evidence) - found):
         try:
@@ -111,7 +111,7 @@ def failure_rows(name: str,                 # the set's name
             found: Sequence[MissedEvidence],   # all that was missed
             evidence: int,             # number of pieces of evidence
             ) -> Iterator[Row]:
-    "Yield how often each reason was one."
+    "Yield how many pieces of evidence were missed for each reason."
     counts = Counter(m.reason for m in found)
     for why in REASONS:
         kinds = Counter(m.kind for m in found if m.reason == why)
@@ -175,7 +175,7 @@ def stored(c: Conversation,                    # the conversation
 # %% ../../nbs/95_bench/10_recall.ipynb #5ec908b6
 def _most_recent(c: Conversation,  # the conversation
                  ) -> RankFunction:
-    "The control: the last turns, whatever was asked."
+    "Return the control: the last turns, whatever was asked."
     last = [t["id"] for t in c.turns][::-1][:DEPTH]
     return lambda question: last
 
@@ -212,7 +212,7 @@ def _by_both(vectors: ConversationVectors,  # vectors of the turns
 def _by_vectors(build: Callable[[Vectors], VectorSearch],  # a baseline
                 vectors: ConversationVectors,                         # the same for all
                 ) -> Callable[[Conversation], RankFunction]:
-    "A vector store: a turn is as near as its nearest part."
+    "Return an arm of a vector store, in which a turn is as near as its nearest part."
     def arm(c: Conversation) -> RankFunction:
         made, centre = vectors.of(c), vectors.stamp.calibration.centre
         ids = [t["id"] for t, parts in zip(c.turns, made, strict=True) for _ in parts]
@@ -227,7 +227,7 @@ def _by_vectors(build: Callable[[Vectors], VectorSearch],  # a baseline
 # %% ../../nbs/95_bench/10_recall.ipynb #76cc29a2
 def full_text(weights: Weights,  # weights of the columns
               ) -> Callable[[Conversation], RankFunction]:
-    "Our tokens in SQLite's full-text search."
+    "Return an arm of SQLite's full-text search over rlm's tokens."
     def arm(c: Conversation) -> RankFunction:
         backend = stored(c)
         return lambda question: [m.record.id for m in backend.fulltext.match(tokens(question), "default", Filters(), DEPTH,
@@ -421,7 +421,7 @@ def _ablation(name: str,                              # the set's name
            seed: int,                              # seed of the intervals
            vectors: ConversationVectors,                      # vectors stored with them
            ) -> Iterator[Row]:
-    "What the learned ranking loses without one of its features, and without all that are no parts."
+    "Yield what the learned ranking loses without one of its features, and without all features that are no parts of a score."
     others = _LeaveOneOut(conversations, vectors)
     whole = asked(conversations, others.arm(), f"{name}: learned")
     for label, without in {**{f: [f] for f in LEARNED_FROM}, "all of these": LEARNED_FROM}.items():
@@ -437,7 +437,7 @@ def _ablation(name: str,                              # the set's name
 def _all_missed(conversations: Sequence[Conversation],  # conversations of one set
                 vectors: ConversationVectors | None,               # None: without meaning
                 ) -> Iterator[MissedEvidence]:
-    "What `Memory.search` does not bring, and why."
+    "Yield the evidence that `Memory.search` does not bring, and why."
     for c in tqdm(conversations, "what was missed", disable=None, leave=False):
         with Memory(":memory:", embedder="none" if vectors is None else vectors.model) as memory:
             memory.write_many(c.turns)

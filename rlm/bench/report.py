@@ -93,7 +93,7 @@ def timing(name: str,                # name of the measured action
 def clocked(act: Callable[..., object],  # something to do once
             *values: Any,                # arguments of the action
             ) -> float:
-    "Do something, and return the seconds that it took."
+    "Call a function once; return the seconds that it took."
     begun = time.perf_counter()
     act(*values)
     return time.perf_counter() - begun
@@ -158,7 +158,7 @@ def _file_system(folder: Path) -> str:
 # %% ../../nbs/95_bench/01_report.ipynb #2ed0118c
 @dataclass(frozen=True, slots=True, repr=False)
 class Report:
-    "What a benchmark found, and under which circumstances."
+    "Holds the figures of a benchmark, and the circumstances: version, date, machine, seed, sizes."
 
     name: str  # the benchmark's name: durability …
     version: str  # rlm's version
@@ -207,7 +207,7 @@ def new_report(name: str,                      # the benchmark's name
 # %% ../../nbs/95_bench/01_report.ipynb #76fad450
 def table(report: Report,  # a report
           ) -> tuple[list[str], list[list[object]]]:
-    "Headers and rows, for a person."
+    "Return headers and rows of a report for a terminal."
     return ["", "unit", "value", "p95", "p99", "min", "max", "n", "target", ""], [
         [r.name if r.role == "measured" else f"{r.role}: {r.name}", r.unit, *map(_shown, (r.value, r.p95, r.p99, r.min, r.max)),
          r.n, _shown(r.target) and f"{'≤' if r.better == 'lower' else '≥'} {_shown(r.target)}",

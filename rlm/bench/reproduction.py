@@ -134,7 +134,7 @@ def reproduce(results: Path,                             # folder of the committ
                compare_reports(read_report(out / f"{name}.json"), read_report(results / f"{name}.json"), seconds))
 
 # %% ../../nbs/95_bench/36_reproduction.ipynb #aba88b2f
-def agreement_table(found: list[Agreement],    # one a benchmark
+def agreement_table(found: list[Agreement],    # agreement of each benchmark
                     width: int | None = None,  # columns of the terminal; None: any number
                     ) -> str:
     "Return a table of agreements for a terminal: how long each took, how many figures are near, and how many pairs kept their order."

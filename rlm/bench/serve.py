@@ -35,7 +35,7 @@ ALONE = {"RLM_EMBEDDER": "none", "RLM_SERVE_RATE": "0", "OMP_NUM_THREADS": "1"}
 def server(folder: Path,     # with the store and the tokens
            workers: int = 1,  # processes that answer
            ) -> Iterator[int]:
-    "A server in processes of its own; its port."
+    "Start a server in processes of its own; yields its port, and ends it afterwards."
     command = [sys.executable, "-c", "from rlm.service.cli import main; main()", "serve", "--port", "0", "--db", str(folder / "memory.db"),
                "--token-file", str(folder / "tokens"), "--workers", str(workers)]
     env = {n: v for n, v in os.environ.items() if not n.startswith(("RLM_", "AIMEMORY_"))} | ALONE
@@ -90,7 +90,7 @@ async def client(port: int,         # the server's port
                  seed: int,         # seed of its requests
                  only: str | None = None,  # the only kind of request; None: all
                  ) -> dict[str, Any]:  # seconds of each request by kind, errors, ids written
-    "Ask, and ask again, until the time is over."
+    "Send one request after another until the time is over."
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     head, rng = f"Host: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n", random.Random(seed)
     took, errors, written = {kind: list[float]() for kind in MIX}, list[str](), list[str]()
@@ -116,7 +116,7 @@ def load(port: int,       # the server's port
          seed: int,       # seed of everything random
          only: str | None = None,  # the only kind of request; None: all
          ) -> dict[str, Any]:
-    "All clients at once; what they saw, together. It runs in a process of its own."
+    "Run all clients at once and return what they saw, together. It runs in a process of its own."
     texts = Workload(seed).texts(memories)
 
     async def all_of_them() -> list[dict[str, Any]]:
@@ -142,7 +142,7 @@ def searching(memory: Memory,    # open
               n: int,            # questions
               seed: int,         # seed of the requests
               ) -> list[float]:  # seconds of each
-    "The same searches without a server, one after another."
+    "Time the same searches without a server, one after another."
     rng, seconds = random.Random(seed), list[float]()
     while len(seconds) < n:
         kind, _, _, body = asked(rng, texts, "", 0)

@@ -30,7 +30,7 @@ KEPT = 0.7  # share of a visit's direction that is as at the subject's last visi
 # %% ../../nbs/95_bench/06_stream.ipynb #84c9acc8
 @dataclass(frozen=True, slots=True)
 class Visit:
-    "A stretch of memories on one subject."
+    "Holds a stretch of consecutive memories on one subject."
 
     number: int  # the visit's number, from 0
     topic: int  # its subject
@@ -79,7 +79,7 @@ def _themes(trips: Sequence[Visit],   # in order
             topics: Vectors,          # (topics, dim)
             directions: _Directions,   # the source of directions
             ) -> Vectors:             # (visits, dim): subject and visit together, not of length 1
-    "Where each visit lies: its subject, and a turn to it that drifts from visit to visit."
+    "Return the vector of each visit: its subject's, with a turn that drifts from visit to visit."
     fresh, last, found = directions.draw(len(trips)), dict[int, Any](), np.empty((len(trips), topics.shape[1]), np.float32)
     for trip, new in zip(trips, fresh, strict=True):
         before = last.get(trip.topic)
@@ -100,7 +100,7 @@ def _of_subject(language: WordVocabulary,  # the language of all subjects
 
 
 class _Speech:
-    "Texts on subjects, each in a language of its own."
+    "Makes texts on subjects, each subject from a vocabulary of its own."
 
     def __init__(self,
                  topics: int,        # number of subjects
@@ -134,7 +134,7 @@ KINDS: Mapping[Kind, float] = {"on it": 0.55, "back": 0.15, "again": 0.1, "rewor
 # %% ../../nbs/95_bench/06_stream.ipynb #053ba4c5
 @dataclass(frozen=True, slots=True)
 class StreamQuestion:
-    "Something that is asked on the way."
+    "Holds a question that is asked while the stream goes on."
 
     text: str  # its words
     kind: Kind  # relation to what came before
@@ -144,7 +144,7 @@ class StreamQuestion:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stream:
-    "Memories in order, and questions in order, drawn from a seed."
+    "Holds memories and questions in order, drawn from a seed."
 
     texts: tuple[str, ...]  # texts of the memories
     vectors: NDArray[np.float16]  # (memories, dim)
@@ -181,7 +181,7 @@ class _QuestionWriter:
         self.found = list[StreamQuestion]()
 
     def _words(self, about: int) -> str:
-        "Two or three of the words that tell what it is about, and perhaps another."
+        "Return two or three words that tell the subject, and perhaps another."
         words, own = self.texts[about].rstrip(".").split(), self.speech.own[self.topics[about]].words
         telling = [w for w in dict.fromkeys(words) if any(w.startswith(word) for gap in _WIDTH for word in own[gap])]
         chosen = self.rng.sample(telling, min(len(telling), self.rng.randint(2, 3)))
@@ -218,7 +218,7 @@ _REWORDED = 0.96
 
 
 def _vectors(questions: Sequence[StreamQuestion], memories: Vectors, directions: _Directions) -> Vectors:
-    "The vectors of questions."
+    "Return the vectors of questions, as (questions, dim)."
     fresh, found, latest = directions.draw(len(questions)), np.empty((len(questions), memories.shape[1]), np.float32), dict[int, int]()
     for n, (q, noise) in enumerate(zip(questions, fresh, strict=True)):
         if q.kind in ("again", "reworded"):
@@ -255,7 +255,7 @@ def stream(blocks: int,          # memories
 
 def _memories(trips: Sequence[Visit], topics: NDArray[np.int32], aside: NDArray[np.int64], subjects: Vectors,
               directions: _Directions) -> Vectors:
-    "The vectors of the memories, sixteen thousand at a time."
+    "Return the vectors of the memories, as (memories, dim), made sixteen thousand at a time."
     theme, number = _themes(trips, subjects, directions), np.repeat([t.number for t in trips], [t.last - t.first + 1 for t in trips])
     out = np.empty((len(topics), subjects.shape[1]), np.float32)
     for a in range(0, len(out), 16384):
@@ -277,7 +277,7 @@ def begun(path: Path,   # a store that is not there yet
           some: Stream,  # stream that it holds
           batch: int = 5000,  # memories at a time
           ) -> None:
-    "Write the memories that are there before the first question."
+    "Write the memories of a stream that come before its first question."
     turns = list(some.turns())[:some.live]
     with Memory(path, embedder=model_of(some)) as memory:
         for at in range(0, len(turns), batch):

@@ -32,7 +32,7 @@ from ..store.filters import Filters
 @lru_cache
 def _zipf(count: int,  # number of ranks
           ) -> Sequence[float]:
-    "Weights of the ranks, added up: what `random.choices` wants as `cum_weights`."
+    "Return Zipf weights of the ranks, added up, as `cum_weights` of `random.choices`."
     return tuple(itertools.accumulate(1 / rank for rank in range(1, count + 1)))
 
 
@@ -118,7 +118,7 @@ def vocabulary(shapes: str,     # separated by |, with {gaps}
 
 # %% ../../nbs/95_bench/02_workload.ipynb #71263e41
 class Workload:
-    "A source of texts, conversations and questions."
+    "Draws texts, conversations and questions from a seed."
 
     def __init__(self,
                  seed: int,         # the same seed, the same texts
@@ -140,7 +140,7 @@ class Workload:
     def texts(self,
               n: int,  # number of texts
               ) -> list[str]:
-        "Texts of one to four sentences."
+        "Return texts of one to four sentences."
         return [" ".join(self.sentences(self.rng.choice((1, 1, 2, 2, 3, 4)))) for _ in range(n)]
 
     def turns(self,
@@ -152,7 +152,7 @@ class Workload:
     def queries(self,
                 n: int,  # number of questions
                 ) -> list[str]:
-        "Questions of two to four words, drawn as the texts are."
+        "Return questions of two to four words, drawn as the texts are."
         drawn = (list(self.rng.choice(self.languages).pick(self.rng).values()) for _ in range(n))
         return [" ".join(self.rng.sample(words, self.rng.randint(2, 4))) for words in drawn]
 
@@ -163,7 +163,7 @@ SPEAKERS = ("Mina", "Jonas", "서연", "도윤")
 
 # %% ../../nbs/95_bench/02_workload.ipynb #c58f8799
 class LookupEmbedder:
-    "A model that looks its vectors up, which takes no time, or that of a real model."
+    "Embedder that looks its vectors up; with a real model it also embeds, so that a call takes that model's time."
 
     name, dim = "synthetic", DIM
 
@@ -190,7 +190,7 @@ class LookupEmbedder:
 # %% ../../nbs/95_bench/02_workload.ipynb #cc433a20
 @dataclass(frozen=True, slots=True, eq=False)
 class Stock:
-    "Memories and questions, drawn from a seed."
+    "Holds memories and questions with their vectors, drawn from a seed."
 
     texts: tuple[str, ...]  # texts of the memories
     vectors: Any  # (n, dim) float16, a row a memory
@@ -223,7 +223,7 @@ def fill(path: Path,  # a store that is not there yet
          some: Stock,  # description of the stock
          batch: int = 5000,  # memories at a time
          ) -> None:
-    "Write the memories through the front door."
+    "Write all memories of a stock into a new store by `Memory`'s own calls."
     turns = list(some.turns())
     with Memory(path, embedder=LookupEmbedder([passages(t["text"], t["speaker"])[0] for t in turns], some.vectors)) as memory:
         for at in range(0, len(turns), batch):
@@ -231,7 +231,7 @@ def fill(path: Path,  # a store that is not there yet
 
 # %% ../../nbs/95_bench/02_workload.ipynb #1b030f32
 class Exact:
-    "All vectors of a store, and the ranking that an index without shortcuts would give."
+    "Ranks every memory of a store, without candidates or cuts: what an index is compared with."
 
     def __init__(self,
                  searcher: Searcher,  # search of a store that is not written to meanwhile
@@ -247,7 +247,7 @@ class Exact:
     def words(self,
               query: Query,  # question that is asked
               ) -> Any:      # (n,) BM25 over its ceiling
-        "Return what the words say of every memory."
+        "Return the score by words of every memory."
         features, lexical = self.index.scorer.query_features(query.text), self.index.lexical
         search = self.searcher.candidates
         plan = lexical.plan(search.search_terms(features, query.terms), search.names_across(features, query.text))
@@ -262,7 +262,7 @@ class Exact:
                k: int,        # number of hits
                kept: NDArray[np.bool_] | None = None,  # by memory number: which may be found; None for all
                ) -> RankedList:  # the best, and whatever is equal to the last of them
-        "Rank every memory, without candidates or cuts: what the index is compared with."
+        "Return the best memories of the exact ranking, with all that are equal to the last of them."
         with self.index.snapshot():
             asked = self.index.semantic.measure(query.vector)
             assert asked is not None
@@ -287,7 +287,7 @@ def recall_of(searcher: Searcher,  # search to judge
               filters: Filters = EVERYTHING,  # filters for the index
               kept: NDArray[np.bool_] | None = None,  # by memory number: which pass them; None for all
               ) -> list[float]:    # a share for each question that has an answer
-    "Return how much of the exact answer an index gives."
+    "Return, for each question, the share of the exact answer that an index gives, in [0, 1]."
     exact, shares = Exact(searcher), []
     for query in queries:
         if right := {r.seq for r in exact.search(query, k, kept)}:

@@ -192,7 +192,7 @@ def by_marginal_relevance(relevance: Sequence[float],     # relevance of each it
 PROFILE = 0.5  # share of the budget that pinned memories have before what answers the question; the first pinned one may have all of it
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ContextBlock:
     "A block for a prompt, and what stands in it."
 
@@ -205,6 +205,10 @@ class ContextBlock:
 
     def __str__(self) -> str:
         return self.text
+
+    def __repr__(self) -> str:
+        ids, left = ", ".join(id for id, _ in self.used), f", {len(self.left_out)} left out" if self.left_out else ""
+        return f"<context block: {self.tokens:,} of {self.budget:,} tokens, {ids or 'no memory'}{left}>\n{self.text}".rstrip()
 
     def __len__(self) -> int:
         return len(self.used)

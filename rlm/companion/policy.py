@@ -285,7 +285,7 @@ class PolicyRules:
 SEED_RULES = PolicyRules()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PolicyDecision:
     "Holds the decision about a turn, with its reason and the state that it was made in."
 
@@ -324,6 +324,9 @@ class PolicyDecision:
     def __str__(self) -> str:
         both = " and ".join(n for n, on in (("SAVE", self.save), ("RETRIEVE", self.retrieve)) if on) or "SKIP"
         return f"{both} ({self.phase}: {self.reason})"
+
+    def __repr__(self) -> str:
+        return f"<decision: {self}>"
 
 
 MOST_ASKED = 200  # characters of a question that are kept with its answer, as many as the index reads of the turn before
@@ -455,7 +458,7 @@ class MemoryPolicy:
             (save, why), phase = rule, "rule"
         else:
             save, phase = scores["SAVE"] > scores["SKIP"] or (scores["SAVE"] == scores["SKIP"] and found.score >= MIDDLE), "bandit"
-            why = f"no clear case: more speaks {'for' if save else 'against'} saving it ({scores['SAVE']:+.2f} to {scores['SKIP']:+.2f})"
+            why = f"no clear case: expected reward {scores['SAVE']:+.2f} for saving, {scores['SKIP']:+.2f} for skipping"
             if explore and self._rng.random() < self.epsilon:
                 save, phase, why = not save, "trial", "one such turn in ten is decided the other way"
         answers = answered_question(turn, where, spoken) if phase != "trial" and (save or why not in FINAL) else ""

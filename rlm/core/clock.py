@@ -161,7 +161,7 @@ def parse_time(value: "datetime | date | str",  # a moment, a date, or ISO 8601 
         except ValueError:
             lost = re.search(r"T.* \d\d(:?\d\d)?$", str(value))  # the + of a zone, which an address turns into a blank
             hint = "In an address, a + is %2B." if lost else "Write it like 2026-01-31 or 2026-01-31T09:00:00Z."
-            raise InvalidInput(f"The {what} {reprlib.repr(value)} is not ISO 8601.", hint) from None
+            raise InvalidInput(f"The {what} {reprlib.repr(value)} is not a date or time.", hint) from None
     if isinstance(value, datetime):
         if value.utcoffset() is None:
             raise InvalidInput(f"The {what} {value.isoformat()} has no time zone.",
@@ -169,7 +169,7 @@ def parse_time(value: "datetime | date | str",  # a moment, a date, or ISO 8601 
         return _to_utc(value, what)
     if isinstance(value, date):
         return _to_utc(datetime(value.year, value.month, value.day, tzinfo=where), what)
-    raise InvalidInput(f"The {what} is {type(value).__name__}, not a time.", "Give a datetime, a date, or ISO 8601 text.")
+    raise InvalidInput(f"The {what} is {type(value).__name__}, not a time.", "Give a datetime, a date, or a text like 2026-01-31.")
 
 
 def _to_utc(when: datetime, what: str) -> datetime:

@@ -143,9 +143,11 @@ REMEDIES: Mapping[str, str] = {  # our name → sentence for where that name its
     "namespace": "A person's memories are a namespace of their own: Memory(namespace=NAME), -n NAME, or the header Rlm-Namespace.",
     "filters": "Each filter is an argument of its own, such as tags, since or speaker.",
     "extra": "Fields of your own are stored in extra; to be searched by, they are tags or a category.",
-    "erase": "A whole namespace is removed by: rlm namespaces erase NAME", "target": "The file is named without an option: rlm export FILE",
+    "erase": "One memory is erased by: rlm memory delete ID --erase; a whole namespace by: rlm namespaces erase NAME",
+    "target": "The file is named without an option: rlm export FILE",
     "dry_run": "Try it on another store: --db trial.db. What is there already is not added twice.",
-    "version": "It is told by: rlm --version", "migrate": "A store is upgraded when it is opened, and a copy is kept beside it."}
+    "version": "It is told by: rlm --version", "help": "It is shown by: rlm --help",
+    "migrate": "A store is upgraded when it is opened, and a copy is kept beside it."}
 
 
 def our_names(name: str,  # name that was written

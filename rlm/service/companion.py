@@ -39,7 +39,7 @@ if TYPE_CHECKING:  # loaded when a model is named
     from rlm.agent.models.base import Model
 
 # %% ../../nbs/86_conversation/09_companion.ipynb #3a03ed83
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Observation:
     "What was done with one turn."
 
@@ -56,6 +56,9 @@ class Observation:
         waits = f"; {len(self.proposed)} would be deleted: rlm review proposals" if self.proposed else ""
         cut = f", without the {', '.join(self.memory.redacted)}" if self.memory and self.memory.redacted else ""
         return f"{self.decision}; {stored}{cut}{waits}"
+
+    def __repr__(self) -> str:
+        return f"<observation: {self}>"
 
 # %% ../../nbs/86_conversation/09_companion.ipynb #179add71
 FOLLOWS = timedelta(minutes=10)  # time within which a turn goes on from the turn before it
@@ -135,6 +138,9 @@ class Companion:
         self.prompts, self.policies = ContextBuilder(ctx, searcher), PolicyStore(ctx)
         self.review = ReviewQueue(ctx, reader, writer)
         self._heard = HeardTurns()
+
+    def __repr__(self) -> str:
+        return f"Companion({self.storage.db.path!r}, namespace={self.namespace!r})"
 
     def policy(self) -> MemoryPolicy:
         "Return the policy with what was learned last, in this process or another. Raises `InvalidInput` for damaged parameters."
@@ -231,9 +237,12 @@ class Companion:
               about: "Observation | PolicyDecision",  # observation or decision to judge
               feedback: "float | str",  # in [-1, 1]: how right it was; `save` or `skip`: what is right; or what the person said next
               ) -> Reward:
-        "Learn whether a decision to save or to skip was right, and store what was learned. Words that say nothing teach nothing."
+        """Learn whether a decision to save or to skip was right, and store what was learned. Words that say nothing teach nothing.
+        Raises `InvalidInput` for what is neither an observation nor a decision."""
         if isinstance(about, Observation):
             return self.policies.learn(about.decision, feedback, about.turn, about.run + 1)
+        if not isinstance(about, PolicyDecision):
+            raise InvalidInput(f"The decision is {type(about).__name__}.", "Give what observe or decide returned for the turn.")
         return self.policies.learn(about, feedback)
 
     def forget_learned(self) -> int:
@@ -334,7 +343,7 @@ class Companion:
               delete: bool = True,    # False: what is due for deletion waits for another night
               progress: Callable[[int, int], object] | None = None,  # called after each batch with changes made and planned
               ) -> SleepReport:
-        """Merge memories that say the same, store facts that are missing, put away what is not used, and save what the policy has learned.
+        """Merge memories that say the same, store facts that are missing, archive what is not used, and save what the policy has learned.
         `undo_sleep` takes it back. Raises `StoreBusy` while another process sleeps here."""
         return self.sleep_cycle().run(dry_run, forget, delete, progress)
 

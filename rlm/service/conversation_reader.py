@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import InvalidInput
 from ..core.guard import screen
 from ..core.ids import digest
-from ..core.settings import Settings
+from ..core.settings import CASE_BASED, Settings
 from ..core.text import clip, is_blank, split_sentences
 from ..store.records import MemoryRecord
 from ..companion.composer import SUMMARY, summary
@@ -122,7 +122,7 @@ def conversation_model(model: "Model | str",  # a model, or its name; `configure
         return model
     from rlm.agent.models.clients import open_model  # here, as it loads a client
     name = settings.model if model == "configured" else model
-    if name == "habit":
+    if name in CASE_BASED:
         raise InvalidInput("No language model is configured that could read a conversation.",
                            "Set RLM_MODEL to openai:NAME or anthropic:NAME, or let rules read it.")
     return open_model(name, settings)

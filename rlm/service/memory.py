@@ -88,6 +88,9 @@ class MemoryAdmin:
                  ) -> None:
         self.ctx, self.storage, self.flush = ctx, ctx.storage, flush
 
+    def __repr__(self) -> str:
+        return f"MemoryAdmin({self.storage.db.path!r}, namespace={self.ctx.namespace!r})"
+
     def export(self,
                path: "str | Path",  # a file; one that is there is replaced
                ) -> int:
@@ -312,7 +315,7 @@ class Memory:
 
     @property
     def attention(self) -> SearchCoordinator:
-        "Return the attention of the namespace: what is in mind. It is made when it is first asked for."
+        "Return the attention of the namespace: its working memory, cache and checkpoints. It is made when it is first asked for."
         with self._lock:
             if self._attention is None:
                 self._attention = search_coordinator(self.ctx, self.graph)
@@ -456,7 +459,7 @@ class Memory:
                keywords: Sequence[str] | None = None,   # words to search for; None: all of the query's
                **filters: Any,            # filters of `search`
                ) -> SearchResults:
-        """Return the memories that fit the query best, from what is in mind if that is enough; `trace()` says which layer gave them.
+        """Return the memories that fit the query best, from working memory if that is enough; `trace()` says which layer gave them.
         Ranks by score, after what states the fact asked for. Unlike `search` it does not put first what corrects another memory, leave
         out acknowledgements and what is below the floor of relevance, or find what has ended when the question is about the past."""
         found: SearchResults = self.intelligent_search(query, query_embedding, keywords, k, top_k=top_k, **filters)["results"]
@@ -479,17 +482,17 @@ class Memory:
                           working_memory_slot: "str | Slot",            # slot that is to lead to the memories: W1, W2 …
                           related_blocks: Sequence[Mapping[str, Any]],  # memories: `block_index`; `similarity_score`, .5 if there is none
                           ) -> dict[str, Any]:
-        "Make memories checkpoints of a slot in mind; returns the slot's checkpoints. Raises `NotFound`, `InvalidInput`."
+        "Make memories checkpoints of a slot of working memory; returns the slot's checkpoints. Raises `NotFound`, `InvalidInput`."
         return self.attention.slots.create_checkpoint(working_memory_slot, related_blocks)
 
     def update_checkpoint_access(self,
                                  slot_id: "str | Slot",  # slot that has led to an answer
                                  ) -> None:
-        "Mark a slot and its checkpoints as used now; one that is no longer in mind is left out."
+        "Mark a slot and its checkpoints as used now; one that has left working memory is passed over."
         self.attention.slots.update_checkpoint_access(slot_id)
 
     def get_checkpoint_radius(self,
-                              slot_id: "str | Slot",  # slot in mind
+                              slot_id: "str | Slot",  # slot of working memory
                               radius: int = 10,       # memories to each side, in the order they were written
                               ) -> builtins.list[int]:
         "Return the block indexes of the memories around a slot's checkpoints, nearest first; none where there is no checkpoint."
@@ -497,7 +500,7 @@ class Memory:
 
     def search_with_checkpoints(self,
                                 query_embedding: Vectors,  # vector of a question, by the store's model
-                                working_memory: "WorkingMemory | None" = None,  # slots; None: those in mind
+                                working_memory: "WorkingMemory | None" = None,  # slots; None: those of the namespace
                                 top_k: int = 5,            # largest number of memories
                                 ) -> builtins.list[dict[str, Any]]:
         "Return the memories around the checkpoints of the slots that the question belongs to, best first. Raises `InvalidInput`."
@@ -652,7 +655,7 @@ class Memory:
         return self.graph.build(mixture, k, progress)
 
     def _store_waiting(self) -> None:
-        "Store what waits: moves of anchors, what is in mind, the log of recalls. Writes are stored already. Raises `StoreError`."
+        "Store what waits: moves of anchors, working memory, the log of recalls. Writes are stored already. Raises `StoreError`."
         self.anchors.store.flush()
         if self._attention is not None:
             self._attention.flush()

@@ -45,7 +45,7 @@ def _answers(hit: Hit) -> bool:
     return held or bool(hit.placed_by) or hit.relevance is None or hit.relevance >= FLOOR
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MemoryAudit:
     "What the store held at a moment, and what it had served by then."
 
@@ -61,8 +61,8 @@ class MemoryAudit:
                 "recalls": [r.as_dict() for r in self.recalls], "history": None if self.history is None else self.history.as_dict(),
                 "past": dict(self.past)}
 
-    def __str__(self) -> str:
-        lines = [f"Held on {self.when:%Y-%m-%d %H:%M %Z}:"]
+    def __repr__(self) -> str:
+        lines = [f"Believed on {self.when:%Y-%m-%d %H:%M %Z}:"]
         for m in self.believed:
             lines.append(f"  {m.id} v{m.version}: {' '.join(m.text.split())}" + (f" ({self.past[m.id]})" if m.id in self.past else ""))
         if not self.believed:

@@ -242,7 +242,7 @@ class RemoteMemory:
         self._ask("POST", _at(id, "/feedback"), _given({"helped": helped, "failed": failed, "used": used, "query": query}))
 
     def recall(self, /, query: str, k: int | None = None, **filters: Any) -> SearchResults:
-        "Return what is in mind that fits the query, and the rest where that is not enough; it moves attention. Raises `InvalidInput`."
+        "Return what fits the query from working memory, else from everything; it moves attention. Raises `InvalidInput`."
         wanted = Filters.read(**filters)
         answer = self._ask("POST", "/v1/recall", _given({"query": query, "k": k, "filters": _given(filters)}))
         found = tuple(_hit_of(h, answer["source"]) for h in answer["results"])

@@ -42,7 +42,7 @@ def by_column(parts: Parts,             # parts of one hit's score
     return {c: sums[c] for c in SHOWN if sums.get(c)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Hit:
     "One memory that a search found."
 
@@ -58,6 +58,11 @@ class Hit:
     recalled: Callable[[], Mapping[str, Any]] | None = field(default=None, repr=False, compare=False)  # what attention tells of it
     duplicates: tuple[str, ...] = ()  # ids of older memories that were written singly with the same text, newest first
     placed_by: str = ""  # why it stands above hits of a higher score: `states the fact that is asked for` …; empty: its score placed it
+
+    def __repr__(self) -> str:
+        sure = "" if self.relevance is None else f", relevance {self.relevance:.0%}"
+        over = f" ({self.past})" if self.past else ""
+        return f"<hit {self.rank}: {self.id} {clip(self.text, 60)!r}, score {self.score:.2f}{sure}>{over}"
 
     def __getitem__(self,
                     key: str,  # block_index, content, keywords; of a recalled memory also similarity_score, final_score and the like

@@ -103,6 +103,9 @@ class ReviewQueue:
         self.ctx, self.reader, self.writer = ctx, reader, writer
         self.storage, self.namespace = ctx.storage, ctx.namespace
 
+    def __repr__(self) -> str:
+        return f"ReviewQueue({self.storage.db.path!r}, namespace={self.namespace!r})"
+
     def reject(self,
                id: str | None = None,        # id of a memory that is wrong, present or deleted: its text, and each fact it states
                *,

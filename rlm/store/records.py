@@ -72,7 +72,8 @@ class MemoryRecord:
         text = self.text if len(self.text) <= 60 else self.text[:57] + "…"
         tags = f" tags={list(self.tags)}" if self.tags else ""
         redacted = f" redacted={list(self.redacted)}" if self.redacted else ""
-        return f"<{self.kind} {self.id} v{self.version} {self.status} {text!r}{tags}{redacted}>"
+        kind, status = "memory" if self.kind == "block" else self.kind, "" if self.status == "hot" else f" {self.status}"
+        return f"<{kind} {self.id} v{self.version}{status} {text!r}{tags}{redacted}>"
 
     @property
     def redacted(self) -> tuple[str, ...]:
@@ -204,7 +205,7 @@ def read_count(value: object,   # value from the caller
                ) -> int:
     "Return a whole number from `least` to 2**53."
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= 2**53:
-        raise InvalidInput(f"The {what} is {reprlib.repr(value)}.", f"Give a whole number from {least} up.")
+        raise InvalidInput(f"{what} is {reprlib.repr(value)}.", f"Give a whole number from {least} up.")
     return value
 
 
@@ -213,7 +214,7 @@ def read_flag(value: object,  # value from the caller
               ) -> bool:
     "Return True or False; other values, such as 1, raise `InvalidInput`."
     if not isinstance(value, bool):
-        raise InvalidInput(f"The {what} is {reprlib.repr(value)}.", "Give True or False.")
+        raise InvalidInput(f"{what} is {reprlib.repr(value)}.", "Give True or False.")
     return value
 
 
@@ -222,7 +223,7 @@ def read_confidence(value: object,  # value from the caller
                     ) -> float:
     "Return a probability in [0, 1]."
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise InvalidInput(f"The {what} is {reprlib.repr(value)}.", "Give a number from 0 to 1.")
+        raise InvalidInput(f"{what} is {reprlib.repr(value)}.", "Give a number from 0 to 1.")
     return float(value)
 
 # %% ../../nbs/20_store/00_records.ipynb #2a73026a

@@ -11,7 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from rlm.agent.runner import HABIT_K, READER_K
+from rlm.agent.runner import CASE_BASED_K, READER_K
 from rlm.agent.tracing.trajectory import load_trajectory
 from rlm.service.cli import main as rlm_main
 from rlm.service.cli.agent import main
@@ -47,7 +47,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "idle.txt").write_text("```repl\n1\n```\n---\n```repl\n2\n```\n", encoding="utf-8")
     (tmp_path / "notes.ttl").write_text("dear diary", encoding="utf-8")
     (tmp_path / "logs").mkdir()
-    start = {"kind": "start", "task": "차는?", "model": "habit", "sandbox": "monty", "isolated": True}
+    start = {"kind": "start", "task": "차는?", "model": "case-based", "sandbox": "monty", "isolated": True}
     (tmp_path / "logs" / "rlm_example.jsonl").write_text(json.dumps(start, ensure_ascii=False) + "\n", encoding="utf-8")
     return tmp_path
 
@@ -157,7 +157,7 @@ def test_a_run_that_hits_a_limit_has_its_own_code(home: Path) -> None:
 @pytest.mark.parametrize(("program", "words"), [(main, ["run"]), (rlm_main, ["memory", "train"])], ids=["run", "train"])
 def test_help_names_the_number_of_experiences_that_is_used(program: click.Command, words: list[str]) -> None:
     shown = " ".join(CliRunner().invoke(program, [*words, "--help"]).output.split())
-    assert f"Default: {HABIT_K} for habit, {READER_K} for models that read." in shown
+    assert f"Default: {CASE_BASED_K} for case-based, {READER_K} for models that read." in shown
 
 
 def test_help_is_there_for_every_command() -> None:

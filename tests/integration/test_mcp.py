@@ -215,7 +215,7 @@ def test_the_agent_answers_in_the_caller_s_namespace(tmp_path: Path) -> None:
 
     async def session(call: Call, client: Client) -> None:
         answer = await call("agent_ask", question="Find all subclasses of Activity", ontology="prov")
-        assert "prov:Publish" in answer["answer"] and answer["converged"] is True and answer["model"] == "habit"
+        assert "prov:Publish" in answer["answer"] and answer["converged"] is True and answer["model"] == "case-based"
         for wrong in ("prow", str(tmp_path / "m.db"), "../ontology/prov.ttl"):
             assert f"no ontology {wrong!r}" in await call("agent_ask", question="Find all subclasses of Activity", ontology=wrong)
         with pytest.raises(TimeoutError):
@@ -234,7 +234,8 @@ def test_a_long_call_tells_how_far_it_is(memory: Memory, monkeypatch: pytest.Mon
 
     def slowly(_self: MemoryTools, _question: str, _ontology: str) -> Any:
         time.sleep(.5)
-        return {"answer": "x", "converged": True, "judgment": "unknown", "model": "habit", "iterations": 1, "run_id": "r", "reason": ""}
+        return {"answer": "x", "converged": True, "judgment": "unknown", "model": "case-based", "iterations": 1, "run_id": "r",
+                "reason": ""}
     monkeypatch.setattr(MemoryTools, "_run_agent", slowly)
     monkeypatch.setattr("rlm.service.mcp.tools.TICK_S", .05)
 
@@ -358,7 +359,7 @@ def test_only_a_persons_yes_confirms_what_a_model_noted(memory: Memory, action: 
 
 WRONG = [("memory_search", {"query": "tea", "tag": "x"}, "no argument `tag`. Did you mean 'tags'?"),
          ("memory_search", {}, "`query` is missing"), ("memory_search", {"query": "tea", "k": 500}, "less than or equal to 50"),
-         ("memory_search", {"query": "tea", "since": "soon"}, "not ISO 8601"), ("memory_search", {"query": ""}, "`query`"),
+         ("memory_search", {"query": "tea", "since": "soon"}, "not a date or time"), ("memory_search", {"query": ""}, "`query`"),
          ("memory_search", {"query": "tea", "namespace": "carol"}, "no argument `namespace`"),
          ("memory_save", {"text": "x", "tags": "health"}, "`tags`"),
          ("memory_save", {"text": "x", "related": ["nobody"]}, "no memory 'nobody'"),

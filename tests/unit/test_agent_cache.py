@@ -18,7 +18,7 @@ OWN = Strategy("How many keys are under the mat", "Asks about the mat.", "```rep
 
 
 def asked(folder: Path, question: str = "Find all subclasses of Activity") -> str:
-    return run(question, "prov", folder / "memory.db", model="habit", cache=folder / "cache").answer
+    return run(question, "prov", folder / "memory.db", model="case-based", cache=folder / "cache").answer
 
 
 def test_the_second_run_parses_nothing_and_takes_nothing_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

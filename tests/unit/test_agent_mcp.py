@@ -201,7 +201,7 @@ def test_settings_name_servers_but_a_folder_that_is_entered_starts_none(
     with pytest.raises(InvalidInput, match="names programs to start"):
         run("Add.", context="x", model=ScriptedModel(lines), db_path=":memory:")
     assert run("Add.", context="x", model=ScriptedModel(lines), db_path=":memory:", config=file).answer == "2"
-    assert run("Find all subclasses of Agent", "prov", ":memory:").converged  # the habit model starts none
+    assert run("Find all subclasses of Agent", "prov", ":memory:").converged  # the case-based model starts none
     with pytest.raises(InvalidInput, match="calls no other tools"):
         run("Add.", "prov", ":memory:", mcp=command)
     with pytest.raises(SettingsError):

@@ -16,7 +16,7 @@ from rlm.agent.models.clients import AnthropicModel, OpenAIModel, Prices, RetryP
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
 from rlm.core.retry import retry_delay
-from rlm.core.settings import load_settings
+from rlm.core.settings import CASE_BASED, load_settings
 
 pytest.importorskip("httpx")
 Answer = tuple[int, Any, dict[str, str]]  # status, body (JSON or bytes), headers
@@ -216,14 +216,19 @@ def test_a_server_that_is_silent_is_left(stand: Stand) -> None:
 @pytest.mark.parametrize(("name", "error", "said"), [
     ("openai:gpt", ModelError, "OPENAI_API_KEY"), ("anthropic:claude", ModelError, "ANTHROPIC_API_KEY"),
     ("gpt", InvalidInput, "openai:NAME"),
-    ("habit:x", InvalidInput, "no model 'habit:x'"), ("openai:", ModelError, "key"), ("", InvalidInput, "")])
+    ("case-based:x", InvalidInput, "no model 'case-based:x'"), ("openai:", ModelError, "key"), ("", InvalidInput, "")])
 def test_a_model_that_can_not_be_opened(name: str, error: type[Exception], said: str) -> None:
     settings = load_settings(environment={})
     if not name:
-        assert open_model(name, settings).name == "habit"
+        assert open_model(name, settings).name == "case-based"
         return
     with pytest.raises(error, match=said):
         open_model(name, settings)
+
+
+def test_the_earlier_name_of_the_case_based_model_opens_it() -> None:
+    settings = load_settings(environment={"RLM_MODEL": "habit"})  # a settings file of an earlier edition
+    assert settings.model in CASE_BASED and open_model(None, settings).name == open_model("habit", settings).name == "case-based"
 
 
 def test_a_key_that_is_no_key_is_told_without_it() -> None:

@@ -77,7 +77,7 @@ def test_the_command_takes_texts_and_a_schema(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, [*base, "--model", f"scripted:{tmp_path / 'script.txt'}", "--schema", str(tmp_path / "schema.json")])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["value"] == 7 and json.loads(done.stdout)["memories_learned"] == []
-    refused = CliRunner().invoke(main, [*base, "--model", "habit"])
+    refused = CliRunner().invoke(main, [*base, "--model", "case-based"])
     assert refused.exit_code == 1 and "language model" in refused.output
     nothing = CliRunner().invoke(main, ["run", "--query", "?", "--db", str(tmp_path / "m.db")])
     assert nothing.exit_code == 2 and "Missing option '--ontology', '--context' or '--mcp'" in nothing.output

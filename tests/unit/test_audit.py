@@ -67,7 +67,7 @@ def test_a_day_is_a_day_of_the_zone_and_an_audit_of_nothing_else_says_what_is_he
         advance(memory, days=7)
         assert [m.id for m in memory.audit().believed] == ["spicy"] and "nothing of the kind" not in str(memory.audit())
         assert memory.audit("2026-05-08").believed == () and [m.id for m in memory.audit("2026-05-09").believed] == ["spicy"]
-        assert str(memory.audit("2026-05-09")).startswith("Held on 2026-05-09 23:59 KST:")
+        assert str(memory.audit("2026-05-09")).startswith("Believed on 2026-05-09 23:59 KST:")
 
 
 def test_a_search_is_not_logged_and_a_recall_does_not_move_the_events(memory: Memory) -> None:

@@ -745,3 +745,21 @@ def test_how_something_is_does_not_end_what_it_is(memory: Memory, old: str, new:
     memory.write(new)
     assert memory.get(kept.id).valid_to is None
     assert [f.value for f in text_facts("My name is Alfred").statements if f.single] == ["Alfred"]
+
+
+def test_what_is_shown_of_an_answer_fits_its_reader(memory: Memory) -> None:
+    memory.write("I am allergic to peanuts.", id="nuts", tags=["health"])
+    shown = {repr(memory.get("nuts")): "<memory nuts v1 'I am allergic to peanuts.' tags=['health']>",
+             repr(memory.search("peanuts")[0])[:40]: "<hit 1: nuts 'I am allergic to peanuts.'",
+             repr(memory.context("peanuts")).partition(":")[0]: "<context block",
+             repr(memory.companion.decide("My sister is called Ann.")): "<decision: SAVE (rule: a personal fact)>",
+             repr(memory.companion.observe("안녕!")): "<observation: SKIP (rule: small talk); nothing saved>",
+             repr(memory.companion): "Companion(PATH, namespace='default')",
+             repr(memory.companion.review): "ReviewQueue(PATH, namespace='default')",
+             repr(memory.admin): "MemoryAdmin(PATH, namespace='default')"}
+    assert [s.replace(repr(memory.backend.path), "PATH") for s in shown] == list(shown.values())
+
+
+def test_feedback_about_words_alone_says_what_to_give(memory: Memory) -> None:
+    with pytest.raises(InvalidInput, match="what observe or decide returned"):
+        memory.companion.learn("My sister is called Ann.", 1)  # type: ignore[arg-type]

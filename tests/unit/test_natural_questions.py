@@ -22,7 +22,7 @@ from rlm.store.storage import SQLStorage
 def answered(ontology: str, texts: list[str]) -> list[RunResult]:
     backend = SQLiteStrategyStore(SQLStorage(SQLiteDatabase(":memory:")))
     ensure_packs(backend, ontology)
-    setting = setting_for(open_model("habit", load_settings(db_path=":memory:")), None, False, None, {})
+    setting = setting_for(open_model("case-based", load_settings(db_path=":memory:")), None, False, None, {})
     with setup_ontology_context(ontology if ontology.endswith(".ttl") else ontology_path(ontology) or ontology) as context:
         return [RunResult(rlm_run_with_memory(Task(text), backend, setting, context)) for text in texts]
 

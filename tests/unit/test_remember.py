@@ -166,7 +166,7 @@ def test_facts_of_a_model_are_rejected_kept_and_dropped_like_others(memory: Memo
     assert "facts" in restored.provenance and "facts" not in edited.provenance, "other words, other facts"
 
 
-@pytest.mark.parametrize("model", ["configured", "habit", "nobody:x"])
+@pytest.mark.parametrize("model", ["configured", "case-based", "habit", "nobody:x"])
 def test_a_model_that_cannot_read_is_an_error(memory: Memory, model: str) -> None:
     with pytest.raises(InvalidInput):
         memory.remember(["I live in Oslo."], model)

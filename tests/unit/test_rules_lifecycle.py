@@ -212,7 +212,7 @@ def test_pinned_rules_do_not_age_and_immutable_ones_do_not_change(rules: RuleSto
         (lambda r: r.update_usage("a", 1, timestamp=datetime(2026, 1, 1)), InvalidInput, "no time zone"),
         (lambda r: r.update_usage("a", 1, timestamp=datetime(2027, 1, 1, tzinfo=UTC)), InvalidInput, "in the future"),
         (lambda r: r.update_usage("a", 1, timestamp="2025-01-01"), InvalidInput, "was made at"),
-        (lambda r: r.update_usage("a", 1, timestamp="yesterday"), InvalidInput, "not ISO 8601"),
+        (lambda r: r.update_usage("a", 1, timestamp="yesterday"), InvalidInput, "not a date or time"),
         (lambda r: r.update_usage(5, 1), InvalidInput, "id is given as"),
         (lambda r: r.add_rule("again", rule_id="a"), InvalidInput, "already a memory 'a'"),
         (lambda r: r.add_rule("x", formal=""), InvalidInput, "blank"),

@@ -39,5 +39,5 @@ def test_a_tie_is_settled_by_the_configured_model(said: str, stage: str, outcome
 def test_no_model_is_asked_unless_one_is_wanted_and_configured(tied: Path) -> None:
     code, out = applied(tied, "--resolve", "--json", model="scripted:nowhere.txt")
     assert (code, json.loads(out)["rulings"][0]["stage"]) == (0, "tie-break")
-    code, out = applied(tied, "--ask-model", model="habit")
+    code, out = applied(tied, "--ask-model", model="case-based")
     assert code == 1 and "No language model is configured" in out

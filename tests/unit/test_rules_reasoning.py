@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rlm.bench.rules import KINDS, rule_set, scores, shuffled
+from rlm.bench.rules import KINDS, rule_entries, rule_set, scores
 from rlm.core.clock import ManualClock
 from rlm.core.errors import InvalidInput
 from rlm.rules import AntinomicLoop, BaseGeneration, ConflictResolver, RuleStore, audit, parse
@@ -136,7 +136,7 @@ def test_an_audit_finds_what_was_planted_and_nothing_else(seed: int) -> None:
     pytest.importorskip("z3")
     made = rule_set(300, seed)
     with RuleStore(":memory:", clock=ManualClock("2026-01-01")) as store:
-        store.add_rules(shuffled(made))
+        store.add_rules(rule_entries(made))
         report = audit(store)
         position = store.backend.position()
     assert {kind: scores(set(report.of(kind)), made.wrong[kind]) for kind in KINDS} == dict.fromkeys(KINDS, (1.0, 1.0))

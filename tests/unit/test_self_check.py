@@ -30,7 +30,7 @@ def prov() -> Iterator[OntologyContext]:
 
 
 def asked(backend: SQLiteStrategyStore | None, question: str, context: OntologyContext) -> RunRecord:
-    setting = setting_for(open_model("habit", load_settings(db_path=":memory:")), None, True, None, {})
+    setting = setting_for(open_model("case-based", load_settings(db_path=":memory:")), None, True, None, {})
     return rlm_run_with_memory(Task(question), backend, setting, context)
 
 
@@ -116,17 +116,17 @@ def test_a_person_overrules_the_second_route_once(prov: OntologyContext) -> None
 
 # ---------------------------------------------------------------- the queue
 
-def habit_without_exploring(**given: object) -> AgentConfig:
-    made = setting_for(open_model("habit", load_settings(db_path=":memory:")), None, True, None, {})
+def without_exploring(**given: object) -> AgentConfig:
+    made = setting_for(open_model("case-based", load_settings(db_path=":memory:")), None, True, None, {})
     return replace(made, explore=None, **given)  # type: ignore[arg-type]  # fields of the configuration
 
 
 def test_a_refused_question_is_explored_by_the_queue_answered_and_leaves_it(prov: OntologyContext) -> None:
     backend, question = SQLiteStrategyStore(SQLStorage(SQLiteDatabase(":memory:"))), "Which classes are directly below Activity?"
-    rlm_run_with_memory(Task(question), backend, habit_without_exploring(), prov)
-    rlm_run_with_memory(Task("Which agents never sleep?"), backend, habit_without_exploring(), prov)
+    rlm_run_with_memory(Task(question), backend, without_exploring(), prov)
+    rlm_run_with_memory(Task("Which agents never sleep?"), backend, without_exploring(), prov)
     assert [r.task for r in waiting(backend)] == [question, "Which agents never sleep?"]
-    report = train_queue(backend, replace(habit_without_exploring(), explore=explore), lambda run: prov)
+    report = train_queue(backend, replace(without_exploring(), explore=explore), lambda run: prov)
     assert [(r.task_id, r.number, r.verdict) for r in report.results] == [
         (question, 1, "unknown"), (question, 2, "success"), ("Which agents never sleep?", 1, "unknown")]
     assert report.as_dict()["tasks"] == {question: "success", "Which agents never sleep?": "unknown"}
@@ -136,7 +136,7 @@ def test_a_refused_question_is_explored_by_the_queue_answered_and_leaves_it(prov
 def test_an_answer_that_was_judged_wrong_is_never_confirmed_by_the_queue(prov: OntologyContext) -> None:
     backend, question = SQLiteStrategyStore(SQLStorage(SQLiteDatabase(":memory:"))), "Find all subclasses of Agent"
     code = 'FINAL([i["iri"] for i in hierarchy("prov:Agent")["items"]])'
-    setting = replace(habit_without_exploring(), model=ScriptedModel([f"I list them.\n```repl\n{code}\n```"] * 3), extract=False)
+    setting = replace(without_exploring(), model=ScriptedModel([f"I list them.\n```repl\n{code}\n```"] * 3), extract=False)
     done = rlm_run_with_memory(Task(question), backend, setting, prov)
     judge_stored_run(backend, done.experience.trajectory_id, "no", PromotionPolicy())
     report = train_queue(backend, replace(setting, extract=True, explore=explore), lambda run: prov)
@@ -147,9 +147,9 @@ def test_an_answer_that_was_judged_wrong_is_never_confirmed_by_the_queue(prov: O
 def test_a_wrong_answer_is_replaced_by_what_exploring_confirms(prov: OntologyContext) -> None:
     backend, question = SQLiteStrategyStore(SQLStorage(SQLiteDatabase(":memory:"))), "What is the range of used?"
     wrong = ScriptedModel(['I guess.\n```repl\ncheck_iris(["prov:Agent"])\nFINAL(["prov:Agent"])\n```'])
-    done = rlm_run_with_memory(Task(question), backend, replace(habit_without_exploring(), model=wrong, extract=False), prov)
+    done = rlm_run_with_memory(Task(question), backend, replace(without_exploring(), model=wrong, extract=False), prov)
     judge_stored_run(backend, done.experience.trajectory_id, "no", PromotionPolicy())
-    train_queue(backend, replace(habit_without_exploring(), explore=explore), lambda run: prov)
+    train_queue(backend, replace(without_exploring(), explore=explore), lambda run: prov)
     assert not waiting(backend) and backend.runs()[-1].answer == "prov:Entity"
 
 
@@ -159,7 +159,7 @@ def test_an_answer_that_a_person_judged_wrong_is_not_given_again(prov: OntologyC
                                                                  begins: str) -> None:
     backend = (SQLiteStrategyStore(SQLStorage(SQLiteDatabase(":memory:"))) if kept == "store"
                else JSONStrategyStore(tmp_path / "runs.json"))
-    setting = replace(habit_without_exploring(), explore=explore)
+    setting = replace(without_exploring(), explore=explore)
     ensure_packs(backend, "prov")
     first = rlm_run_with_memory(Task(question), backend, setting, prov)
     assert first.experience.answer == "prov:Entity"
@@ -190,5 +190,5 @@ def test_a_model_that_reads_gets_more_steps_and_a_second_try_without_memory(prov
 def test_a_question_whose_file_is_gone_is_not_asked(prov: OntologyContext) -> None:
     backend = SQLiteStrategyStore(SQLStorage(SQLiteDatabase(":memory:")))
     asked(backend, "Which agents never sleep?", prov)
-    report = train_queue(backend, habit_without_exploring(), lambda run: None)
+    report = train_queue(backend, without_exploring(), lambda run: None)
     assert (report.skipped, report.results) == (1, ()) and len(waiting(backend)) == 1

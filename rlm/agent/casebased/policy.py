@@ -255,7 +255,7 @@ def next_move(messages: Sequence[Message],  # messages of a run
     "Return the reply for the next step: a sentence and a block of code. Raises `ModelError` for messages of no run of the loop."
     task = read_task(messages)
     if not task:
-        raise ModelError("The habit model can't read texts; it only follows strategies.", "Name a language model, such as openai:NAME.")
+        raise ModelError("The case-based model can't read texts; it follows strategies.", "Name a language model, such as openai:NAME.")
     if "\n- search_entity(" not in messages[0].content:
         return unknown("no ontology", task)
     rest = list(messages)[next((i for i, m in enumerate(messages) if m.role == "assistant"), len(messages)):]
@@ -295,7 +295,7 @@ class CaseBasedModel:
     cases: tuple[Case, ...] = ()  # strategies for the question, best first
     own: frozenset[str] = _LANGUAGES  # lower-case names that are no terms: of the ontology and of its languages
     refused: bool = False  # whether just this question was asked before, and refused
-    name = "habit"
+    name = "case-based"
 
     def following(self,
                   strategies: Retrieved,      # strategies for a question, best first

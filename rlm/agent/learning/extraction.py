@@ -143,7 +143,7 @@ _SETTLED = re.compile(r"\Adef settle\(found\):\n(?:    .*\n)+")
 
 
 def _undoubted(code: str) -> str:
-    "Without the habit model's doubt: what gave an answer needs none, and is the same procedure with it and without."
+    "Without the case-based model's doubt: what gave an answer needs none, and is the same procedure with it and without."
     bare = _SETTLED.sub("", code)
     return re.sub(r"\bsettle\(", "FINAL(", bare) if bare != code else code
 

@@ -38,6 +38,7 @@ from ..memory.packs import read_text, read_yaml
 from ...core.errors import InvalidInput
 from ...core.files import read_path
 from ...core.promotion import Evidence, PromotionPolicy, judge
+from ...core.settings import CASE_BASED
 from ...core.text import valid_label, valid_text
 
 # %% ../../../nbs/80_learning/15_pipeline.ipynb #8db99bdd
@@ -266,7 +267,7 @@ def _credited_strategies(trajectory: Trajectory,                               #
              ) -> list[str] | None:                                # None: it does not say
     "The strategy that led to the answer, by a model that names what it follows; a language model rarely does."
     named = [i.memory_id for step in trajectory.steps for i, _ in retrieved if f"[{i.memory_id}]" in step.reply]
-    return named[-1:] if named or trajectory.model == "habit" else None
+    return named[-1:] if named or trajectory.model in CASE_BASED else None
 
 # %% ../../../nbs/80_learning/15_pipeline.ipynb #4c5f8ba1
 WEAK = 0.75  # score of a strategy below which a confirmed answer teaches the way of asking, though the procedure is known

@@ -323,7 +323,7 @@ FUSION_WEIGHTS: Mapping[str, float] = {  # component → its weight; the weighte
     "regression": 0.5}  # regression over all examples
 STRANGE_FLOORS = 0.3, 0.5  # floors for one and for two words that no example has; the second: without an intent, too
 FLOOR = 0.25  # score in [0, 1] below which a strategy is not relevant
-ONLY_READ = 0.29  # highest score of a strategy that is shown, but answers another question; the habit model follows from .3
+ONLY_READ = 0.29  # highest score of a strategy that is shown, but answers another question; the case-based model follows from .3
 UNPROVEN_WEIGHT = 0.9  # factor of a strategy that is still hot
 PER_EXPERIENCE = 3  # strategies of one experience
 

@@ -213,7 +213,7 @@ class SQLiteStrategyStore:
         with self.store.transaction() as tx:
             found = self.store.runs.verdicts(trajectory_id, self.namespace)
             if not found:
-                raise NotFound(f"There is no trajectory {trajectory_id!r} in namespace {self.namespace!r}.", "See `rlm memory report`.")
+                raise NotFound(f"There is no trajectory {trajectory_id!r} in namespace {self.namespace!r}.", "See `rlm strategies report`.")
             [last] = [r.judgment for r in self.runs() if r.trajectory_id == trajectory_id]
             if found[0] is not None and (last is None or last.confidence == "high"):
                 raise InvalidInput(f"The run {trajectory_id!r} was judged already: {'success' if found[0] else 'failure'}.",

@@ -15,10 +15,10 @@ import click
 from rlm.agent import RunLimits, load_trajectory, run
 from rlm.agent.loop.prompt import read_context_file
 from rlm.agent.memory.stores import open_memory
-from rlm.agent.runner import HABIT_K, OPINIONS, READER_K, judge_stored_run, resume, stored_run
+from rlm.agent.runner import CASE_BASED_K, OPINIONS, READER_K, judge_stored_run, resume, stored_run
 from rlm.core.errors import InvalidInput, NotFound
 from rlm.core.promotion import PromotionPolicy
-from rlm.core.settings import load_settings
+from rlm.core.settings import CASE_BASED, load_settings
 from rlm.core.text import clip
 from rlm.service.advice import MemoryAdvisor
 from rlm.service.cli.common import Group, example, json_option, print_json, refuse_missing_store, store_options
@@ -61,11 +61,11 @@ def main() -> None:
 @click.option("--context", "texts", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
               help="A text, a table (CSV, TSV), JSON: a variable that the model reads by code. May be repeated; needs a language model.")
 @click.option("--schema", type=click.Path(path_type=Path), help="A file with a JSON schema that the answer must fit.")
-@click.option("--model", help="habit, openai:NAME, anthropic:NAME or scripted:FILE. Default: the setting model.")
+@click.option("--model", help="case-based, openai:NAME, anthropic:NAME or scripted:FILE. Default: the setting model.")
 @click.option("--ontology-name", help="What to call the ontology. Default: the file's name.")
 @click.option("--log-dir", type=click.Path(path_type=Path), help="Where the log goes. Default: logs, beside the store.")
 @click.option("--memory-k", type=click.IntRange(min=0),
-              help=f"How many experiences to use. Default: {HABIT_K} for habit, {READER_K} for models that read.")
+              help=f"How many experiences to use. Default: {CASE_BASED_K} for case-based, {READER_K} for models that read.")
 @click.option("--no-extract", is_flag=True, help="Learn nothing from this run.")
 @click.option("--max-iterations", type=click.IntRange(min=1), help="Steps at most. Default: 20.")
 @click.option("--fact", "facts", multiple=True, help="What is known, as name=value, for the rules that a model is given; repeatable.")
@@ -90,7 +90,7 @@ def run_command(ctx: click.Context, ontology: str | None, texts: tuple[Path, ...
     limits, settings = read_budget(budget, max_iterations), load_settings(config, db_path=db, namespace=namespace)
     with ExitStack() as stack:
         advisor = None
-        reads = broken or (model or settings.model) != "habit"  # habit reads no rules, and a JSON file has none
+        reads = broken or (model or settings.model) not in CASE_BASED  # it reads no rules, and a JSON file has none
         if reads and not str(settings.db_path).endswith((":memory:", ".json")):
             from rlm.service.cli.rules import read_facts  # here, as it loads the language of rules
             from rlm.service.memory import Memory

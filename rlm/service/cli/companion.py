@@ -194,7 +194,7 @@ def _show_nights(memory: Memory, as_json: bool) -> None:
 @click.option("--nights", is_flag=True, help="List the nights so far.")
 @with_memory()
 def sleep_command(memory: Memory, dry_run: bool, keep: bool, night: str | None, nights: bool, as_json: bool) -> None:
-    "Merge memories that say the same, put away what is not used, save what was learned. What one night did can be undone."
+    "Merge memories that say the same, archive what is not used, save what was learned. What one night did can be undone."
     if sum((dry_run or keep, night is not None, nights)) > 1:
         raise InvalidInput("One run sleeps, undoes a night or lists them.", "Give one of --dry-run, --undo and --nights.")
     if nights:

@@ -341,7 +341,7 @@ def restore(memory: Memory, id: str, as_json: bool) -> None:
 @click.option("--yes", is_flag=True, help="Don't ask before erasing.")
 @with_memory()
 def delete(memory: Memory, id: tuple[str, ...], erase: bool, force: bool, restart: bool, yes: bool, as_json: bool) -> None:
-    "Take each memory ID out of sight; its history stays. With --erase, out of the file."
+    "Delete each memory ID; its history stays, and restore brings it back. With --erase, nothing of it is left in the file."
     if erase and not yes:
         texts = [memory.history(one).versions[-1].text for one in id]  # what is not there is said before anything is asked
         click.confirm(f"Erase {f'{len(id)} memories' if len(id) > 1 else repr(clip(texts[0], 60))} for good?", abort=True, err=True)
@@ -379,7 +379,7 @@ def _report_deleted(memory: Memory, count: int, erase: bool, as_json: bool, ids:
 @click.option("--yes", is_flag=True, help="Don't ask.")
 @with_memory()
 def forget(memory: Memory, about: str, keep: tuple[str, ...], erase: bool, yes: bool, as_json: bool) -> None:
-    """Show every memory about ABOUT, ask, and take them out of sight; their history stays. With --erase, out of the file.
+    """Show every memory about ABOUT, ask, and delete them; their history stays. With --erase, nothing of them is left in the file.
 
     About it is what has every word of it, also what has ended or is archived, and what most likely answers it. Immutable memories stay."""
     found = [r for r in memories_about(memory.searcher, about) if r.id not in keep and not r.immutable]
@@ -398,7 +398,7 @@ def forget(memory: Memory, about: str, keep: tuple[str, ...], erase: bool, yes: 
 @filter_options
 @with_memory()
 def recall(memory: Memory, query: str, k: int | None, as_json: bool, **filters: Any) -> None:
-    "Find the memories that fit QUERY best, from what is in mind if that is enough."
+    "Find the memories that fit QUERY best, from working memory if that is enough."
     said = memory.intelligent_search(query, k=k, **_filter_arguments(**filters))
     if as_json:
         print_json(said | {"results": [h.as_dict() for h in said["results"]]})

@@ -1,4 +1,4 @@
-"""Commands over recall: what is in mind, the anchors, and the links between memories."""
+"""Commands over recall: working memory, the anchors, and the links between memories."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -25,7 +25,7 @@ from rlm.store.slots import SLOTS
 
 @click.group("attention", cls=Group)
 def attention_group() -> None:
-    "Look at what is in mind: subjects, and the memories they lead to."
+    "Show working memory: recent subjects, and the memories they lead to."
 
 
 def status_of(attention: SearchCoordinator) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def status_of(attention: SearchCoordinator) -> dict[str, Any]:
 @attention_group.command("status", epilog=example("rlm attention status", "rlm attention status --json"))
 @with_memory()
 def show_attention(memory: Memory, as_json: bool) -> None:
-    "Show the subjects in mind, the strongest first, and where each leads."
+    "Show the subjects of working memory, the strongest first, and where each leads."
     found = status_of(memory.attention)
     rows = [(s["slot"], s["strength"], s["uses"], clip(s["context"], 40), clip("; ".join(c["text"] for c in s["checkpoints"]), 60))
             for s in found["slots"]]

@@ -11,7 +11,7 @@ import click
 
 from rlm.core.clock import zone
 from rlm.core.errors import InvalidInput, each_once
-from rlm.core.settings import Settings
+from rlm.core.settings import CASE_BASED, Settings
 from rlm.core.text import clip
 from rlm.rules.audit import audit as audited
 from rlm.rules.conflicts import VERDICTS, ConflictLog, repeat_offenders
@@ -170,7 +170,7 @@ def _model_fallbacks(settings: Settings) -> tuple[Fallback, ...]:
     "Return the fallbacks of a tie: a synthesis by the configured model, then its free answer. Raises `InvalidInput`, `ModelError`."
     from rlm.agent.models.base import Message
     from rlm.agent.models.clients import open_model
-    if settings.model == "habit":
+    if settings.model in CASE_BASED:
         raise InvalidInput("No language model is configured to settle a tie.", "Set RLM_MODEL to openai:NAME or anthropic:NAME.")
     model = open_model(settings=settings)
 

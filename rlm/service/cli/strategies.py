@@ -1,6 +1,7 @@
-"""Commands `rlm strategies import`, `export`, `candidates`, `report` and `train`; they stand under `rlm memory` too, for strategies are
-memories."""
+"""Commands `rlm strategies import`, `export`, `candidates`, `report` and `train`; `rlm memory` knows them by their earlier names, which its
+help does not list."""
 
+import copy
 from collections import Counter
 from contextlib import ExitStack
 from functools import cache
@@ -20,7 +21,12 @@ if TYPE_CHECKING:
     from rlm.agent.learning.pipeline import CurriculumReport
 
 
-@memory_group.command("import", epilog=example("rlm memory import core_v1", "rlm memory import prov_v1 --json"))
+@click.group("strategies", cls=Group)
+def strategies_group() -> None:
+    "Bring in, export, read and train strategies: how tasks were solved."
+
+
+@strategies_group.command("import", epilog=example("rlm strategies import core_v1", "rlm strategies import prov_v1 --json"))
 @click.argument("source")
 @with_memory(makes=True)
 def import_command(memory: Memory, source: str, as_json: bool) -> None:
@@ -33,8 +39,9 @@ def import_command(memory: Memory, source: str, as_json: bool) -> None:
     report_import(report.as_dict(), ", ".join(f"{n} {name}" for name, n in counts.items()) + ".", report.refused, as_json)
 
 
-@memory_group.command("export", epilog=example("rlm memory export mine_v1.jsonl", "rlm memory export prov_v2.jsonl --for prov --json",
-                                                "rlm memory export ours_v1.jsonl --learned"))
+@strategies_group.command("export", epilog=example("rlm strategies export mine_v1.jsonl",
+                                                "rlm strategies export prov_v2.jsonl --for prov --json",
+                                                "rlm strategies export ours_v1.jsonl --learned"))
 @click.argument("target", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
 @click.option("--for", "ontology", help="The ontology that the pack is for. Default: any; with --learned, the one of each strategy.")
 @click.option("--learned", is_flag=True, help="Write all that was learned here, each for its ontology, and leave out what comes with rlm.")
@@ -46,7 +53,7 @@ def export_command(memory: Memory, target: Path, ontology: str | None, learned: 
     streamed = str(target) == "-"
     if target.suffix in (".yaml", ".yml"):
         raise InvalidInput(f"{str(target)!r} would be a file in YAML, and a pack is JSON Lines.",
-                           f"Write it to {target.stem}.jsonl; strategies to edit are written by: rlm memory candidates --out {target.name}")
+                           f"Write it to {target.stem}.jsonl; to edit strategies: rlm strategies candidates --out {target.name}")
     pack, gate = "mine_v1" if streamed else target.stem, PromotionPolicy.of(memory.settings)
     done = export_pack(memory.strategies, pack, ontology, gate, learned)
     write_export(target, done.text.split("\n")[:-1])
@@ -64,7 +71,7 @@ def export_command(memory: Memory, target: Path, ontology: str | None, learned: 
         click.echo(f"  {item.memory_id} {item.title}: {done.refused[item.memory_id]}", err=streamed)
 
 
-@memory_group.command("candidates", epilog=example("rlm memory candidates", "rlm memory candidates --out candidates.yaml"))
+@strategies_group.command("candidates", epilog=example("rlm strategies candidates", "rlm strategies candidates --out candidates.yaml"))
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True), default="-",
               help="A file instead of the standard output.")
 @click.option("--pack", default="mine_v1", show_default=True, help="The name of the pack they are meant for.")
@@ -81,10 +88,10 @@ def candidates_command(memory: Memory, out: Path, pack: str, ontology: str | Non
     if as_json:
         print_json(yaml.safe_load(text)["strategies"])
     elif str(out) != "-":
-        click.echo(f"{len(items)} candidates written to {out}. Edit them, then: rlm memory import {out}")
+        click.echo(f"{len(items)} candidates written to {out}. Edit them, then: rlm strategies import {out}")
 
 
-@memory_group.command("report", epilog=example("rlm memory report", "rlm memory report --json"))
+@strategies_group.command("report", epilog=example("rlm strategies report", "rlm strategies report --json"))
 @click.option("--most", type=click.IntRange(min=1), default=20, show_default=True, help="Rows of each answer.")
 @with_memory()
 def report_command(memory: Memory, most: int, as_json: bool) -> None:
@@ -106,18 +113,18 @@ def _show_training(done: "CurriculumReport") -> None:
         click.echo(f"{id} is now {status}.")
 
 
-@memory_group.command("train", epilog=example("rlm memory train skos_v1.yaml --db trained.db",
-                                              "rlm memory train --curriculum skos_v1.yaml --db trained.db --passes 2",
-                                              "rlm memory train --queue",
-                                              "rlm memory train skos_v1.yaml --db trained.db --control --no-packs --json"))
+@strategies_group.command("train", epilog=example("rlm strategies train skos_v1.yaml --db trained.db",
+                                              "rlm strategies train --curriculum skos_v1.yaml --db trained.db --passes 2",
+                                              "rlm strategies train --queue",
+                                              "rlm strategies train skos_v1.yaml --db trained.db --control --no-packs --json"))
 @click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--curriculum", type=click.Path(path_type=Path, dir_okay=False), help="The curriculum, instead of as the argument.")
 @click.option("--queue", is_flag=True, help="Ask again what was refused or judged wrong, longer and in two ways, instead of a curriculum.")
 @click.option("--passes", type=click.IntRange(min=1), default=1, show_default=True, help="How often each question is to have been asked.")
 @click.option("--control", is_flag=True, help="Also ask without memory, to see what it is worth.")
 @click.option("--no-packs", is_flag=True, help="Start without the strategies that come with rlm.")
-@click.option("--model", help="habit, openai:NAME, anthropic:NAME or scripted:FILE. Default: the setting model.")
-@click.option("--memory-k", type=click.IntRange(min=0), help="Experiences a run is given. Default: 3 for habit, 1 for models that read.")
+@click.option("--model", help="case-based, openai:NAME, anthropic:NAME or scripted:FILE. Default: the setting model.")
+@click.option("--memory-k", type=click.IntRange(min=0), help="Experiences a run is given. Default: 3 for case-based, 1 for others.")
 @click.option("--log-dir", type=click.Path(path_type=Path, file_okay=False), help="Where the logs of the runs go. Default: none are kept.")
 @with_memory(makes=True)
 def train_command(memory: Memory, file: Path | None, curriculum: Path | None, queue: bool, passes: int, control: bool, no_packs: bool,
@@ -132,7 +139,7 @@ def train_command(memory: Memory, file: Path | None, curriculum: Path | None, qu
     from rlm.core.promotion import PromotionPolicy
     chosen = curriculum or file
     if (chosen is None) is not queue or (curriculum and file) or (queue and (control or passes > 1)):
-        raise click.UsageError("Name one curriculum (rlm memory train --curriculum FILE), or --queue without --control and --passes.")
+        raise click.UsageError("Name one curriculum (rlm strategies train --curriculum FILE) or --queue without --control and --passes.")
     backend, gate = memory.strategies, PromotionPolicy.of(memory.settings)
     setting = setting_for(open_model(model, memory.settings), memory_k, True, log_dir, {"clock": memory.clock})
     with ExitStack() as stack:
@@ -153,10 +160,7 @@ def train_command(memory: Memory, file: Path | None, curriculum: Path | None, qu
     print_json(done.as_dict()) if as_json else _show_training(done)
 
 
-@click.group("strategies", cls=Group)
-def strategies_group() -> None:
-    "Bring in, export, read and train strategies: how tasks were solved."
-
-
-for _command in (import_command, export_command, candidates_command, report_command, train_command):
-    strategies_group.add_command(_command)
+for _command in strategies_group.commands.values():
+    _earlier = copy.copy(_command)
+    _earlier.hidden = True
+    memory_group.add_command(_earlier)

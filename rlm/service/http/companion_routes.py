@@ -144,7 +144,7 @@ def get_nights(call: Call) -> Any:
 
 @nights.add("POST", "", "SleepOut", 503, 507, right="admin", span="memory.sleep")
 def sleep(call: Call, body: SleepBody) -> Any:
-    "Merge memories that say the same, put away what is not used, save what was learned; or tell what would be done."
+    "Merge memories that say the same, archive what is not used, save what was learned; or tell what would be done."
     return call.memory.companion.sleep(body.dry_run, body.forget)
 
 

@@ -73,7 +73,7 @@ def search_memories(call: Call, body: SearchBody) -> Any:
 
 @searching.add("POST", "/recall", "RecallOut")
 def recall(call: Call, body: RecallBody) -> Any:
-    "The memories that answer a question best, from what is in mind if that is enough. It moves attention: it takes the right to write."
+    "The memories that answer a question best, from working memory if that is enough. It moves attention: it takes the right to write."
     with call.service.tracer.span("memory.recall") as span:
         begun = time.perf_counter()
         recalled = call.memory.intelligent_search(body.query, k=body.k, **body.filters.given())

@@ -115,7 +115,7 @@ FILTERS: Any = about("Which memories count", {"tags": ["health"], "since": "2026
 
 
 class RecallBody(RequestModel):
-    "A question to what is in mind."
+    "A question to working memory, and to the rest where that is not enough."
 
     query: Question = QUERY
     k: int | None = K
@@ -496,4 +496,4 @@ class SleepBody(RequestModel):
     "How a namespace is to sleep."
 
     dry_run: bool = about("Only tell what would be done", True, default=False)
-    forget: bool = about("Also put away what is not used; false: only merge, and store missing facts", True, default=True)
+    forget: bool = about("Also archive what is not used; false: only merge, and store missing facts", True, default=True)

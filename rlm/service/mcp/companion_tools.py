@@ -107,7 +107,7 @@ class CompanionTools:
                     "save_from": SAVE_FROM, "skip_up_to": SKIP_UP_TO, "rejections": len(memory.companion.rejections())}
 
     def sleep_cycle_run(self, dry_run: DryRun = True) -> dict[str, Any]:
-        """Tidy up all memories (정리): merge duplicates that say the same, put away what has not been used for long, save what was learned.
+        """Tidy up all memories (정리): merge duplicates that say the same, archive what has not been used for long, save what was learned.
 
         Use it when the person asks to tidy up, or says that there are duplicates. First with dry_run true: it tells what would be done.
         Do not use it to forget one particular thing: that is memory_delete. Pinned memories are never touched.

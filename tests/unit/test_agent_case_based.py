@@ -1,4 +1,4 @@
-"The habit model: it answers what its strategies cover, in two languages, and is silent about the rest."
+"The case-based model: it answers what its strategies cover, in two languages, and is silent about the rest."
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -28,7 +28,7 @@ Ask = Callable[..., RunRecord]
 
 @pytest.fixture(scope="module")
 def ask(root: Path) -> Iterator[Ask]:
-    "Put a question about a bundled ontology to the habit model with the shipped strategies."
+    "Put a question about a bundled ontology to the case-based model with the shipped strategies."
     backend = SQLiteStrategyStore(SQLStorage(SQLiteDatabase(":memory:")), clock=ManualClock())
     ensure_packs(backend)
     with ExitStack() as stack:
