@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from test_natural_questions import answered
 
+from rlm.agent.learning.annotation import annotate
 from rlm.agent.ontology import setup_ontology_context
 
 WORKSHOP = """@prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
@@ -90,3 +91,71 @@ def test_ways_ties_and_differences_of_classes() -> None:
                          "Does every transformer have at least two windings?": True,
                          "Does every transformer have exactly one winding?": False, "Which assets are critical?": {"t1"},
                          "Which assets are expensive?": None, "변압기의 정격 전압을 어떻게 표현해?": {"ratedVoltage"}})
+
+
+GALLERY = """@prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix obo: <http://purl.obolibrary.org/obo/> . @prefix g: <https://x.example/g#> .
+<https://x.example/g> a owl:Ontology .
+g:Artefact a owl:Class ; rdfs:label "artefact"@en , "소장품"@ko . g:Room a owl:Class ; rdfs:label "room"@en . g:Person a owl:Class .
+g:Curator a owl:Class ; rdfs:subClassOf g:Person ; rdfs:label "curator"@en .
+g:OldVase a owl:Class ; rdfs:label "old vase"@en ; owl:deprecated true ; obo:IAO_0100001 g:Artefact .
+g:OldUrn a owl:Class ; rdfs:label "old urn"@en ; owl:deprecated true .
+g:paintedBy a owl:ObjectProperty ; rdfs:label "painted by"@en . g:writtenBy a owl:ObjectProperty ; rdfs:label "written by"@en .
+g:shownIn a owl:ObjectProperty ; rdfs:label "shown in"@en . g:hasCurator a owl:ObjectProperty ; rdfs:label "has curator"@en .
+g:partOf a owl:ObjectProperty , owl:TransitiveProperty ; rdfs:label "part of"@en .
+g:near a owl:ObjectProperty , owl:SymmetricProperty ; rdfs:label "near"@en .
+g:sameRoomAs a owl:ObjectProperty , owl:SymmetricProperty , owl:TransitiveProperty ; rdfs:label "same room as"@en .
+g:inventoryNumber a owl:DatatypeProperty ; rdfs:label "inventory number"@en , "관리 번호"@ko .
+g:oldHeight a owl:ObjectProperty . g:height a owl:DatatypeProperty ; rdfs:label "height"@en ; rdfs:comment "In cm."@en .
+g:per a g:Person ; rdfs:label "Per Holm"@en . g:ida a g:Curator ; rdfs:label "Ida Lund"@en .
+g:house a g:Room ; rdfs:label "Main House"@en . g:wing a g:Room ; rdfs:label "East Wing"@en ; g:partOf g:house .
+g:blue a g:Room ; rdfs:label "Blue Room"@en ; g:partOf g:wing ; g:hasCurator g:ida .
+g:lilies a g:Artefact ; rdfs:label "Lilies"@en ; g:paintedBy g:per ; g:shownIn g:blue ; g:height 60 ; g:inventoryNumber "A-1" .
+g:dusk a g:Artefact ; rdfs:label "Dusk"@en ; g:paintedBy g:per ; g:height 45 .
+g:tale a g:Artefact ; rdfs:label "Tale"@en ; g:writtenBy g:ida .
+"""
+
+
+@pytest.fixture(scope="module")
+def gallery(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path: Path = tmp_path_factory.mktemp("ontology") / "gallery.ttl"
+    path.write_text(GALLERY, "utf-8")
+    return str(path)
+
+
+def test_past_forms_of_a_verb_ask_a_passive_property_the_other_way(gallery: str) -> None:
+    check(gallery, {"Who painted Lilies?": {"per"}, "What did Per Holm paint?": {"lilies", "dusk"}, "Who wrote Tale?": {"ida"},
+                    "By whom was Dusk painted?": {"per"}, "Where is Lilies shown?": {"blue"}, "What has Ida Lund written?": {"tale"},
+                    "Which artefacts were painted by Per Holm?": {"lilies", "dusk"}, "Where was Lilies painted?": None,
+                    "Who painted Tale?": None, "Who sold Lilies?": None})
+
+
+def test_what_nothing_is_stated_of_is_found_by_the_very_property(gallery: str) -> None:
+    check(gallery, {"Which artefacts have no inventory number?": {"dusk", "tale"}, "Which rooms have no curator?": {"house", "wing"},
+                    "관리 번호가 없는 소장품은?": {"dusk", "tale"}, "Which artefacts have an inventory number?": {"lilies"},
+                    "Which artefacts have no old?": None, "Which artefacts have no donor?": None,
+                    "Which artefacts are taller than 50 cm?": {"lilies"}, "Which artefacts are shorter than 50 cm?": {"dusk"},
+                    "Which artefacts are taller than 50 kg?": None, "Which artefacts are older than 5 years?": None})
+
+
+def test_characteristics_are_joined_and_denied(gallery: str) -> None:
+    check(gallery, {"Which properties are symmetric but not transitive?": {"near"},
+                    "Which properties are transitive but not symmetric?": {"partOf"},
+                    "Which properties are symmetric and transitive?": {"sameRoomAs"}, "이행적이지 않은 대칭 속성은?": {"near"},
+                    "Which properties are symmetric or transitive?": None, "Which properties are not transitive?": None})
+    check("skos", {"Is broader transitive?": False, "Is broaderTransitive transitive?": True})
+
+
+def test_an_iri_is_whole_and_deprecated_terms_have_their_replacements(gallery: str) -> None:
+    check(gallery, {"What is the IRI of curator?": "https://x.example/g#Curator", "소장품의 IRI는?": "https://x.example/g#Artefact",
+                    "Which deprecated terms are there, and what replaces them?": "g:OldUrn: none stated; g:OldVase: g:Artefact",
+                    "폐기된 용어와 그 대체 용어는?": "g:OldUrn: 없음; g:OldVase: g:Artefact",
+                    "Which deprecated terms are ugly, and what replaces them?": None})
+
+
+def test_a_note_says_what_follows_from_a_transitive_property(gallery: str) -> None:
+    with setup_ontology_context(gallery) as context:
+        [found] = answered(gallery, ["What is part of the Main House?"])
+        assert found.answer == "g:wing"
+        assert annotate(found.learned.trajectory, found.learned.named, context).notes == (
+            "One step of g:partOf, which is transitive; further steps add g:blue (Blue Room).",)

@@ -23,6 +23,12 @@ def iri_of(marks: Marks,  # names of a question by their marks
     return marks[mark].terms[0].iri
 
 
+def sparql_name(iri: str,  # short name of a term, or its IRI
+                ) -> str:
+    "Write a term for a query."
+    return f"<{iri}>" if iri.startswith("http") else iri
+
+
 def property_of(link: Link) -> str:
     "Return the property that a name stands for; empty where it is none."
     return next((t.iri for t in link.terms if t.kind.endswith("property")), "")
@@ -129,9 +135,11 @@ def _any_of(*groups: str) -> str:
 
 
 SIGNS = {"<CMP>": _any_of("sign"), "<WHEN>": _any_of("when"), "<MOST>": _any_of("most"), "<LAST>": _any_of("last"),
-         "<MORE>": _any_of("more"), "<DEGREE>": _any_of("degree"), "<LATER>": _any_of("later"), "<ABOUT>": _any_of("about"),
+         "<MORE>": _any_of("more"), "<DEGREE>": _any_of("degree"),
+         "<THAN>": re.sub(r"est\b", "er", _any_of("degree").replace("least ", "less ").replace("most ", "more ")),
+         "<LATER>": _any_of("later"), "<ABOUT>": _any_of("about"),
          "<DATE>": _DATE,
-         "<NUMBER>": r"-?\d+(?:[.,]\d+)*", "<DOES>": "(?:does|do|did)", "<KPART>": "(?:일부|부분)",
+         "<NUMBER>": r"-?\d+(?:[.,]\d+)*", "<DOES>": "(?:does|do|did)", "<KPART>": r"(?:일부|부분|\{p\d+\})",
          "<UNIT>": "(?P<unit>[a-z%]+(?:/[a-z]+)?|(?!보다|[을를이가] |넘|초과|이상|이하|미만)[가-힣]{1,4}?)?"}  # sign in a line → pattern
 
 
@@ -156,13 +164,19 @@ def _rows(m: re.Match[str], marks: Marks, dated: bool) -> str:
     return _ROWS + _individuals(m, marks) + f"prop, rows = value_rows(items, {names})\nkept = comparable(rows, {dated})\n"
 
 
+def _unit(m: re.Match[str]) -> list[str]:
+    "Words for the unit that a question says; none where it says none."
+    unit = m.groupdict().get("unit")
+    return [unit, *senses("unit").get(unit, "").split()] if unit else []
+
+
 def _compared(m: re.Match[str], marks: Marks, question: str) -> str:
     "Code for the individuals whose number is above or below one; a unit must be the property's."
-    number, unit = m["number"].replace(",", ""), m.groupdict().get("unit")
+    number, unit = m["number"].replace(",", ""), _unit(m)
     code = _rows(m, marks, False) + f"said = sorted({{x for x, v in kept if v {_meant('sign', m['cmp'])} {number}}})\n"
     if not unit:
         return code + "FINAL(said)\n"
-    return code + _MEASURED + f"if states_unit(prop, {[unit, *senses('unit').get(unit, '').split()]!r}):\n    FINAL(said)\n"
+    return code + _MEASURED + f"if states_unit(prop, {unit!r}):\n    FINAL(said)\n"
 
 
 def _dated(m: re.Match[str], marks: Marks, question: str) -> str:
@@ -206,8 +220,7 @@ def _valued(m: re.Match[str], marks: Marks, question: str) -> str:
     term = next((t for t in marks[m["value"]].terms if t.kind in ("concept", "individual")), None)
     if term is None:
         return ""
-    name = f"<{term.iri}>" if term.iri.startswith("http") else term.iri
-    return _individuals(m, marks) + _LEADS_TO.format(name=name, pages=pages("handle.page(limit=200"))
+    return _individuals(m, marks) + _LEADS_TO.format(name=sparql_name(term.iri), pages=pages("handle.page(limit=200"))
 
 
 _ADJECTIVE = """classes = [i for i in search_entity({name!r}, limit=4)["items"] if i["kind"] == "class"]
@@ -306,18 +319,32 @@ _DEGREE = """def told(prop):
 for best, words, dated in {ways!r}:
     props = [p["iri"] for p in find_terms(kind="property", limit=200)["items"]]
     props = [p for p in props if any([w.startswith(word) for w in told(p) for word in words])]
-    kept = [comparable(value_rows(items, p)[1], dated) for p in props]
-    kept = [rows for rows in kept if rows]
-    if len(kept) == 1 and len(kept[0]) > 1:
-        values = [v for x, v in kept[0]]
-        FINAL(sorted([x for x, v in kept[0] if v == (max(values) if best == "max" else min(values))]))
+    found = [(p, comparable(value_rows(items, p)[1], dated)) for p in props]
+    found = [(p, rows) for p, rows in found if rows]
+    if len(found) == 1:
+        prop, kept = found[0]
+        values = [v for x, v in kept]
+        {chosen}
 """
+_EXTREME = """if len(kept) > 1:
+            FINAL(sorted([x for x, v in kept if v == (max(values) if best == "max" else min(values))]))"""
+_BEYOND = """if not dated and ({unit!r} == [] or states_unit(prop, {unit!r})):
+            FINAL(sorted({{x for x, v in kept if (v > {number} if best == "max" else v < {number})}}))"""
+
+
+def _superlative(words: str) -> str:
+    "The superlative of an English comparative: *tallest* of *taller*; other words as they are."
+    return re.sub("er$", "est", re.sub("^less ", "least ", re.sub("^more ", "most ", words)))
 
 
 def _degree(m: re.Match[str], marks: Marks, question: str) -> str:
-    "Code for the individuals of a kind with the highest or lowest value of the only property that an adjective measures."
-    ways = [(best, words, "date" in words) for best, *words in map(str.split, _meant("degree", m["degree"]).split("/"))]
-    return _ROWS + _individuals(m, marks) + _DEGREE.format(ways=ways)
+    """Code for the individuals of a kind with the highest or lowest value of the only property that an adjective measures, or with more
+    or less of it than a number: *which is the tallest?*, *which are taller than 50 cm?*"""
+    number = m.groupdict().get("number")
+    meant = _meant("degree", _superlative(m["degree"]) if number else m["degree"])
+    ways = [(best, words, "date" in words) for best, *words in map(str.split, meant.split("/"))]
+    chosen = _BEYOND.format(number=number.replace(",", ""), unit=_unit(m)) if number else _EXTREME
+    return _ROWS + _MEASURED + _individuals(m, marks) + _DEGREE.format(ways=ways, chosen=chosen)
 
 
 _MOST_BELOW = """handle = sparql("SELECT ?c (COUNT(DISTINCT ?x) AS ?n) {{ ?x {way} ?c . {among}"
@@ -335,7 +362,7 @@ def _most_below(m: re.Match[str], marks: Marks, question: str) -> str:
     below it at any depth."""
     kind, of = m.groupdict().get("kind"), re.match("inst|indi|memb|val|인스|개체|값", m["what"])
     name = iri_of(marks, kind) if kind else ""
-    among = f"?c <http://www.w3.org/2000/01/rdf-schema#subClassOf>+ {f'<{name}>' if name.startswith('http') else name} . " if name else ""
+    among = f"?c <http://www.w3.org/2000/01/rdf-schema#subClassOf>+ {sparql_name(name)} . " if name else ""
     way = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>" if of else "<http://www.w3.org/2000/01/rdf-schema#subClassOf>"
     return _MOST_BELOW.format(way=way, among=among, everywhere=not (of or m["direct"] or kind))
 
@@ -390,7 +417,7 @@ FINAL([x for x in handle.distinct("x")["items"] if x in known])
 def _needed(m: re.Match[str], marks: Marks, question: str) -> str:
     "Code for what each thing of a class must have, of a kind."
     whole = iri_of(marks, m["whole"])
-    return _NEEDED.format(kind=iri_of(marks, m["kind"]), name=f"<{whole}>" if whole.startswith("http") else whole)
+    return _NEEDED.format(kind=iri_of(marks, m["kind"]), name=sparql_name(whole))
 
 
 def _can_have(m: re.Match[str], marks: Marks, question: str) -> str:
@@ -419,9 +446,14 @@ def _can_be(m: re.Match[str], marks: Marks, question: str) -> str:
     return f"FINAL([f[\"value\"] for f in describe_entity({prop!r}, fact=\"range\")[\"items\"]])\n" if prop else "[]\n"
 
 
+def known_words() -> set[str]:
+    "Words that only ask."
+    return {*words_called("idle"), *words_called("empty"), "may", "what", "which", "also"}
+
+
 def _headers(m: re.Match[str], marks: Marks, question: str) -> str:
     "Code for two facts of the file's header, where both are stated."
-    facts, known = [], {*words_called("idle"), *words_called("empty"), "under", "may", "was", "what", "which", "also"}
+    facts, known = [], known_words() | {"under", "was"}
     for part in (m["one"], m["other"]):
         told = [(fact, s) for fact, pattern in senses("about").items() if (s := re.search(rf"(?<![a-z가-힣])(?:{pattern})", part))]
         rest = part.replace(told[0][1][0], " ") if len(told) == 1 else "?"
@@ -484,6 +516,10 @@ handle = sparql("SELECT DISTINCT ?x {{ ?x ?p ?l . FILTER(isIRI(?x) && ?p IN (<ht
 {pages}said = sorted({{r["x"] for r in items if r["x"] in known}})
 FINAL({answer})
 """
+_ABOUT_REPLACEMENT = (r"\b(?:(?:deprecated|obsolete|retired|withdrawn)(?: ones?)?|replac(?:es|ed|ing)|replacements?|successors?|"
+                      r"instead(?: of them)?|each of them|(?:should|can|must) (?:i|we|you|one)|used?|terms?|class(?:es)?|concepts?|"
+                      r"propert(?:y|ies)|them|with|respective|their)\b"
+                      r"|폐기(?:된|한)?|대체(?:된|하는|할|한)?|대신(?: 쓸| 써야 할)?|용어|클래스|속성|개념|각각")
 _SORTS = {"class": "class", "클래스": "class", "propert": "property", "속성": "property", "individual": "individual", "개체": "individual"}
 
 
@@ -495,6 +531,25 @@ def _labelled(m: re.Match[str], marks: Marks, question: str) -> str:
     return pages(f"find_terms(kind={kind!r}", NAMES) + code if re.fullmatch(r"[\w -]+", word) else ""
 
 
+_REPLACED = """said = []
+for term in items:
+    new, near = [[f["value"] for f in describe_entity(term, fact=fact)["items"]] for fact in ("replaced by", "consider")]
+    said.append(term + ": " + (", ".join(new) if new else "consider " + ", ".join(near) if near else {none!r}))
+if said:
+    FINAL("; ".join(said))
+"""
+
+
+def _replaced(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for the deprecated terms, each with what replaces it, or with what the file says to consider."
+    words = re.findall(r"[^\W_]+", re.sub(_ABOUT_REPLACEMENT, " ", m["said"]))
+    kind = next((sort for name, sort in _SORTS.items() if name in m["said"]), "term")
+    if any(w not in known_words() and w.rstrip("은는이가을를의와과") not in known_words() | {""} for w in words):
+        return ""
+    none = "none stated" if m.string.isascii() else "없음"
+    return pages(f"find_terms(kind={kind!r}, deprecated=True", NAMES) + _REPLACED.format(none=none)
+
+
 PROGRAMS: Mapping[str, Program] = {  # name in the table → program
     "path": filled(_PATH), "ties": filled(_TIES), "criteria": filled(_CRITERIA), "header": _header, "compared": _compared,
     "dated": _dated, "first": _first, "of two": _of_two, "valued": _valued, "called": _called, "bound": _bound, "doing": _korean_way(True),
@@ -503,4 +558,4 @@ PROGRAMS: Mapping[str, Program] = {  # name in the table → program
     "leads": _leads, "needed": _needed, "can have": _can_have, "part of": filled(_PART_OF), "headers": _headers,
     "exists": filled("FINAL(True)\n"), "described": _described, "xrefs": _xrefs, "xrefs to": filled(_XREFS_TO),
     "itself": filled("FINAL([{term!r}])\n"), "purpose": filled(_PURPOSE + "FINAL(told)\n"), "can be": _can_be,
-    "labelled": _labelled}
+    "labelled": _labelled, "replaced": _replaced}

@@ -58,7 +58,8 @@ _LINKS = {"superclass": (RDFS + "subClassOf",), "superproperty": (RDFS + "subPro
           "domain": end_predicates(RDFS + "domain"), "range": end_predicates(RDFS + "range"),
           "inverse": (OWL + "inverseOf", *(n + "inverseOf" for n in SCHEMA)), "same as": (OWL + "sameAs",),
           "property chain": (OWL + "propertyChainAxiom",),
-          "replaced by": (OBO + "IAO_0100001", DCTERMS + "isReplacedBy", *(n + "supersededBy" for n in SCHEMA))}
+          "replaced by": (OBO + "IAO_0100001", DCTERMS + "isReplacedBy", *(n + "supersededBy" for n in SCHEMA)),
+          "consider": ("http://www.geneontology.org/formats/oboInOwl#consider",)}
 _MUTUAL = {"equivalent class", "equivalent property", "disjoint with", "inverse", "same as"}  # true from either side
 FACTS = ("type", "characteristic", "label", "definition", *_LINKS, "restriction", "subclass", "subproperty", "instance", "other")
 
@@ -100,7 +101,7 @@ def _links(ontology: Ontology, disjointness: Disjointness, iri: str) -> Iterator
         values = set(t.resources(iri, predicate))
         values |= {s for s in t.subjects(iri, predicate) if name in _MUTUAL and is_iri(s)}
         values |= disjointness.partners(iri) if name == "disjoint with" else set()
-        if name == "replaced by":  # some files write the new term's short name as a text
+        if name in ("replaced by", "consider"):  # some files write the new term's short name as a text
             values |= {v.value for v in t.objects(iri, predicate) if isinstance(v, Literal)}
         for v in values:
             members = () if is_iri(v) else tuple(o.curie(m) for m in sorted(o.ends.members(v)))

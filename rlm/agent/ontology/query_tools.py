@@ -16,7 +16,7 @@ from .graph import DC, DCTERMS, OWL, RDF, RDFS, SKOS, Literal, PrefixMap, Term, 
 from .graph import is_iri, local_name, page, shorten, split_name
 from .rdf_client import PLACEHOLDER, OntologyError, RemoteGraph
 from ...core.errors import InvalidInput, NotFound, suggest
-from .entity_tools import Page, check_choice
+from .entity_tools import Page, check_choice, verb_stems
 from .index import OntologyIndex
 from .vocabulary import CHARACTERISTICS, KINDS, SCHEMA, ClassDefinitions, end_predicates
 from ...core.text import normalise, tokens
@@ -255,7 +255,7 @@ def ask_sparql(remote: RemoteGraph,  # the graph in its process
 
 # %% ../../../nbs/60_ontology/13_query_tools.ipynb #a4f1967b
 FEATURES = ("children", "parents", "definition", "label", "domain", "range", "inverse", "instances", "restriction",
-            "replacement")  # what a term has or lacks
+            "replacement", *(c.lower() for c in CHARACTERISTICS.values()))  # what a term has or lacks
 _ABOVE = (RDFS + "subClassOf", RDFS + "subPropertyOf", SKOS + "broader")
 DATATYPES = {"number": ("integer", "int", "long", "short", "decimal", "double", "float", "number", "nonnegativeinteger", "positiveinteger"),
              "text": ("string", "text", "langstring", "plainliteral", "normalizedstring"), "date": ("date",),
@@ -275,6 +275,8 @@ def _has_feature(index: OntologyIndex, iri: str, feature: str, asserted: bool = 
         "inverse": lambda: any(f.fact == "inverse" for f in index.facts(iri)),
         "instances": lambda: any(is_iri(s) for s in t.subjects(iri, RDF + "type")),
         "restriction": lambda: index.usage.definitions.restrictions(iri), "replacement": lambda: index.replacements(iri)}
+    if feature not in checks:  # a characteristic of properties
+        return any(CHARACTERISTICS.get(x, "").lower() == feature for x in o.kinds.types.get(iri, ()))
     return bool(checks[feature]())
 
 # %% ../../../nbs/60_ontology/13_query_tools.ipynb #f422167b
@@ -295,8 +297,8 @@ class TermQueryTools:
                    range: str = "",             # only properties that lead to this class, or to number, text, date, time, truth, year, link
                    uses: str = "",              # only classes with a restriction to this class or one below it
                    on: str = "",                # only classes with a restriction on this property
-                   has: Sequence[str] = (),     # features that they have
-                   lacks: Sequence[str] = (),   # features that they lack
+                   has: Sequence[str] = (),     # features that they have, or properties by which something is stated of them
+                   lacks: Sequence[str] = (),   # features that they lack, or properties by which nothing is
                    characteristic: str = "",    # only properties that have it
                    deprecated: bool | None = None,  # whether they are marked so
                    defined: bool = False,       # only classes with a definition by owl:equivalentClass
@@ -306,19 +308,17 @@ class TermQueryTools:
                    offset: int = 0,             # items before this page
                    ) -> Page:
         """Terms that meet all conditions. has, lacks: children, parents, definition, label, domain, range, inverse, instances,
-        restriction, replacement."""
+        restriction, replacement, transitive, symmetric …, or a property."""
         found = self._start(kind, below, direct, instance_of)
         tests = [self._domain(domain)] if domain else []
         tests += [self._range(range)] if range else []
         tests += [self._restricted(uses, on)] if uses or on else []
+        if characteristic:
+            has = [*self._names(has), check_choice(characteristic, [c.lower() for c in CHARACTERISTICS.values()], "characteristic") or ""]
         tests += [self._featured(has, True, asserted), self._featured(lacks, False, asserted)]
         if kind == "property" and {"domain", "range", "inverse"} & {*self._names(lacks)}:  # annotations have none by nature
             annotations = {*self.ontology.kinds.by_kind["annotation property"]}
             tests.append(lambda t: t not in annotations)
-        if characteristic:
-            wanted = check_choice(characteristic, [c.lower() for c in CHARACTERISTICS.values()], "characteristic")
-            types = self.ontology.kinds.types
-            tests.append(lambda t: any(CHARACTERISTICS.get(x, "").lower() == wanted for x in types.get(t, ())))
         if deprecated is not None:
             tests.append(lambda t: self.index.is_deprecated(t) == bool(deprecated))
         if defined:
@@ -375,8 +375,20 @@ class TermQueryTools:
                              for r in self.definitions.restrictions(t))
 
     def _featured(self, features: str | Sequence[str], wanted: bool, asserted: bool) -> Callable[[str], bool]:
-        chosen = [check_choice(f, FEATURES, "feature") or "" for f in self._names(features)]
-        return lambda t: all(_has_feature(self.index, t, f, asserted) == wanted for f in chosen)
+        tests = [self._feature(check_text(f, "feature"), asserted) for f in self._names(features)]
+        return lambda t: all(test(t) == wanted for test in tests)
+
+    def _feature(self, name: str, asserted: bool) -> Callable[[str], bool]:
+        "Return a test for a feature, or for whether a property, by its name or the words of it, leads from a term."
+        try:
+            feature = check_choice(name, FEATURES, "feature") or ""
+            return lambda t: _has_feature(self.index, t, feature, asserted)
+        except InvalidInput as unknown:
+            try:
+                prop, turned = self._relation(name, loose=False)
+            except NotFound:
+                raise unknown from None
+        return lambda t: bool(self._led(t, prop) if turned else self._leads(t, prop))
 
     def related_terms(self,
                       term: str,                # a term, where the relation begins, or where it ends
@@ -398,9 +410,9 @@ class TermQueryTools:
         return page(shown, lambda t: o.item(t) if isinstance(t, str) and is_iri(t) else {"value": o.value(t)},
                     f"related_terms({head['iri']!r}, {head['relation']!r}, direction={way!r}", head, offset, limit)
 
-    def _relation(self, words: str) -> tuple[str, bool]:
-        """The one property that is called so, in other forms of its words, or with words beside them; and whether it runs the other way, as
-        *maintained by* does for *maintains*."""
+    def _relation(self, words: str, loose: bool = True) -> tuple[str, bool]:
+        """The one property that is called so, in other forms of its words, or (loose) with words beside them; and whether it runs the other
+        way, as *maintained by* does for *maintains*."""
         o = self.ontology
         given = o.prefixes.expand(words)
         if given in o.kinds.properties or (given in o.graph.predicates and not str(given).startswith((OWL, RDF, RDFS))):
@@ -408,12 +420,14 @@ class TermQueryTools:
         names = {p: [split_name(local_name(p)), *(split_name(s.text) for s in o.labels.labels(p))] for p in o.kinds.properties}
         wanted, said, root = set(tokens(words)), normalise(words), _korean_root(words)
         passive = re.search(r"(?:ed|en|wn)$", words) is not None
+        stems = verb_stems(words)
         turned: tuple[Callable[[str], bool], ...] = (
-            lambda n: [*_stems(n), "by"] == _stems(words), lambda n: not passive and _stems(n) == [*_stems(words), "by"])
+            lambda n: [*verb_stems(n), "by"] == stems, lambda n: not passive and verb_stems(n) == [*stems, "by"])
         tests: tuple[Callable[[str], bool], ...] = (
-            lambda n: normalise(n) == said, lambda n: _stems(n) == _stems(words), lambda n: _stems(n) == ["has", *_stems(words)], *turned,
-            lambda n: bool(wanted) and wanted <= set(tokens(n)), lambda n: root != "" and _korean_root(n) == root)
-        for test in tests:
+            lambda n: normalise(n) == said, lambda n: verb_stems(n) == stems, lambda n: verb_stems(n) == ["have", *stems], *turned,
+            lambda n: bool(wanted) and wanted <= set(tokens(n)) and not (passive and verb_stems(n)[-1:] == ["by"]),  # *where painted*
+            lambda n: root != "" and _korean_root(n) == root)
+        for test in tests if loose else tests[:5]:
             if found := [p for p, known in names.items() if any(test(n) for n in known)]:
                 if len(found) == 1:
                     return found[0], test in turned
@@ -470,7 +484,7 @@ class TermQueryTools:
 
 
 _KOREAN_ENDING = re.compile(  # of a verb made of a noun, or of a noun for who or when: 설치일, 설치된 and 설치한다 have the root 설치
-    "(?:하는|한다|하다|했던|했어|했|한|할|함|해|하나|되는|된다|되다|되었|됐|된|될|됨|돼|받는다|받는|받은|받다|시키는|자|일자|일시|일|날짜)$")
+    "(?:하는|한다|하다|했던|했다|했어|했|한|할|함|해|하나|되는|된다|되다|되었|됐|된|될|됨|돼|받는다|받는|받은|받다|시키는|자|일자|일시|일|날짜)$")
 
 
 def _korean_root(word: str) -> str:
@@ -482,10 +496,6 @@ def _korean_root(word: str) -> str:
         return root
     return re.sub("(?:는다|다|는|은|어|아|니|지)$", "", word) if len(word) < 5 else ""
 
-
-def _stems(name: str) -> list[str]:
-    "Words without their endings; *by* and *of* are kept, for they turn a relation round."
-    return [next(iter(tokens(word)), word) for word in normalise(name).split()]
 
 # %% ../../../nbs/60_ontology/13_query_tools.ipynb #a4cf99d5
 _TITLE = (DCTERMS + "title", DC + "title", RDFS + "label")
