@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from test_natural_questions import answered
 
+from rlm.agent import ScriptedModel, run
 from rlm.agent.learning.annotation import annotate
 from rlm.agent.ontology import setup_ontology_context
 
@@ -159,3 +160,11 @@ def test_a_note_says_what_follows_from_a_transitive_property(gallery: str) -> No
         assert found.answer == "g:wing"
         assert annotate(found.learned.trajectory, found.learned.named, context).notes == (
             "One step of g:partOf, which is transitive; further steps add g:blue (Blue Room).",)
+
+
+@pytest.mark.parametrize("code", [
+    "FINAL([[i['iri']] for i in related_terms(relation='part of', term='Main House', direction='to')['items']])",
+    "related_terms('Main House', 'part of', 'to')\nFINAL([{'a': 1}, None])"])
+def test_a_note_bears_any_call_and_any_answer(gallery: str, code: str) -> None:
+    found = run("What is part of it?", gallery, ":memory:", model=ScriptedModel([f"```repl\n{code}\n```"]))
+    assert found.converged and not found.notes.notes

@@ -124,26 +124,33 @@ def _further(trajectory: Trajectory, ontology: OntologyContext, korean: bool) ->
     try:
         call = ast.parse(f"f({calls[-1].arguments})", mode="eval").body
         assert isinstance(call, ast.Call)
-        given = [ast.literal_eval(a) for a in call.args]
-        options = {k.arg: ast.literal_eval(k.value) for k in call.keywords if k.arg in ("direction", "kind")}
+        given = dict(zip(("term", "relation", "direction", "kind"), map(ast.literal_eval, call.args), strict=False))
+        given |= {k.arg: ast.literal_eval(k.value) for k in call.keywords if k.arg in ("term", "relation", "direction", "kind")}
         related = ontology.tools["related_terms"]
-        first = related(*given[:2], **options)
-    except (IndexError, ValueError, SyntaxError, AssertionError, KeyError, NotFound, InvalidInput):
+        first, options = related(**given), {k: v for k, v in given.items() if k in ("direction", "kind")}
+    except (LookupError, TypeError, ValueError, SyntaxError, AssertionError, MemoryError, RecursionError, NotFound, InvalidInput):
         return []  # no call of the kind, or one that was cut off in the log
     o, value = ontology.ontology, trajectory.value
     prop = o.prefixes.expand(first["relation"]) or first["relation"]
     both = (prop, *o.graph.resources(prop, OWL + "inverseOf"), *o.graph.subjects(prop, OWL + "inverseOf"))
     direct = {i["iri"] for i in first["items"] if "iri" in i}
-    if not any(OWL + "TransitiveProperty" in o.kinds.types.get(p, ()) for p in both) or not isinstance(value, list) or {*value} != direct:
+    if not any(OWL + "TransitiveProperty" in o.kinds.types.get(p, ()) for p in both):
+        return []
+    if not isinstance(value, list) or sorted(map(str, value)) != sorted(direct):
         return []
     seen, waiting, most = {*direct, first["iri"]}, sorted(direct), min(WALKED, 200_000 // (1 + len(o.kinds.by_kind["class"])))
     found = list[str]()
+
+    def step(term: str, **how: str) -> list[str]:
+        try:
+            return [i["iri"] for i in related(term, first["relation"], **how)["items"] if "iri" in i]
+        except (NotFound, InvalidInput):  # a term of another file
+            return []
     while waiting and most:
         term, most = waiting.pop(0), most - 1
-        page = related(term, first["relation"], direction=first["direction"])
-        new = [i["iri"] for i in page["items"] if "iri" in i and i["iri"] not in seen]
+        new = [t for t in step(term, direction=first["direction"]) if t not in seen]
         seen, waiting = {*seen, *new}, [*waiting, *new]
-        kind = {i["iri"] for i in related(term, first["relation"], **options)["items"] if "iri" in i} if "kind" in options else {*new}
+        kind = step(term, **options) if "kind" in options else new
         found += [t for t in new if t in kind]
     if not found:
         return []
