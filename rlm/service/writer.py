@@ -279,6 +279,15 @@ class _NoNews(Exception):
     "A memory changes nothing that is stored: its transaction is taken back."
 
 
+def _judged_at_once(pairs: PairJudge, records: Sequence[MemoryRecord]) -> Sequence[MemoryRecord]:
+    "Set stored memories beside older ones; return those that are to be read yet: all, where no file can be opened, say."
+    try:
+        return pairs.judge(records, read=False)
+    except (OSError, StoreError) as e:
+        logging.getLogger("rlm").info("What was written is compared with older memories later: %s", e)
+        return records
+
+
 _COUNTED = {"success": "argument helped", "failure": "argument failed", "access": "argument used"}  # as `feedback` has them
 
 
@@ -398,12 +407,7 @@ class MemoryWriter:
         judged = len(records) <= AT_ONCE and self.ctx.settings.supersede == "on"
         self.embeddings.notice(records, self._judge if judged else None)
         if embedded and judged and not self.storage.in_transaction:
-            try:
-                unread = self.pairs.judge(records, read=False)
-            except (OSError, StoreError) as e:  # no file can be opened, say: they are stored, and are judged when there is time
-                logging.getLogger("rlm").info("What was written is compared with older memories later: %s", e)
-                unread = list(records)
-            self.embeddings.worker.follow([r.seq for r in unread], self._judge)
+            self.embeddings.worker.follow([r.seq for r in _judged_at_once(self.pairs, records)], self._judge)
 
     def _judge(self, seqs: Sequence[int]) -> None:
         "Set memories that have got vectors since they were stored beside older ones."

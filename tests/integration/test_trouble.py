@@ -524,6 +524,21 @@ def test_too_little_memory_for_an_index_is_a_sentence_and_harms_nothing(path: Pa
         assert memory.search("otter canoe")[0].id == "canoe" and len(memory.search("otter", k=400)) > 100 and memory.check() == []
 
 
+@pytest.mark.nightly
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on the address space that holds")
+def test_two_gigabytes_of_address_space_are_enough_for_twenty_thousand_memories(tmp_path: Path) -> None:
+    found = run("""
+        import resource
+        resource.setrlimit(resource.RLIMIT_AS, (2 << 30, resource.RLIM_INFINITY))
+        with Memory(sys.argv[1]) as m:
+            m.write_many([f"Note {n}: the otter {n % 977} swims to the harbour {n % 313}." for n in range(20_000)])
+            hits = [len(m.search(f"otter in harbour {n}")) for n in range(12)]
+            m.write("An otter in a canoe.", id="canoe")
+            print(json.dumps([min(hits), m.search("otter canoe")[0].id, m.check()]))
+        """, tmp_path / "memory.db")
+    assert found == [10, "canoe", []]
+
+
 # ---- others
 
 def test_a_lock_that_is_held_too_long(path: Path) -> None:

@@ -51,7 +51,7 @@ NO_MORE_FILES = (errno.EMFILE, errno.ENFILE)  # too many in this process, too ma
 
 
 def too_many_files(path: str,  # path of the store
-                   what: str = "opened",  # what can't be done with it
+                   what: str = "opened",  # verb of the sentence: opened or used
                    ) -> StoreError:
     "Return the error for a store that can't be opened or used because too many files are open."
     return StoreError(f"The store {path!r} can't be {what}: this process has as many files open as it may.",
