@@ -31,7 +31,6 @@ from .semantic_index import SemanticIndex
 from .vector.vector_segments import IndexState
 from ..store.embedding_model import EmbeddingModelInfo
 from ..store.protocols import ChangeSet, IndexDocument, identity_of
-from ..store.sqlite.connection import files_needed
 from ..store.storage import SQLStorage
 
 # %% ../../nbs/30_search/08_namespace_index.ipynb #15aee621
@@ -124,7 +123,7 @@ class NamespaceIndex:
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         "Open a snapshot of the store, and of this index brought into step with it; nothing changes either inside."
-        with files_needed(self.storage.path), self._lock, self.storage.snapshot():  # so that the index is never ahead of the snapshot
+        with self.storage.files_needed(), self._lock, self.storage.snapshot():  # so that the index is never ahead of the snapshot
             self.refresh()
             yield
 

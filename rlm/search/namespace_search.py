@@ -12,7 +12,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from ..core.errors import StoreError
-from ..store.sqlite.connection import files_needed
 from .candidates import Searcher
 from .explainer import Explainer
 from .scoring import Ranker
@@ -76,7 +75,7 @@ class IndexBuilder:
         """Open a snapshot of the store, and of the index if that is current or quickly refreshed: then the value is True. Else it
         is being built, and the value is False. Raises, once, the error of a build that failed."""
         try:
-            with files_needed(self.index.storage.path), ExitStack() as opened:
+            with self.index.storage.files_needed(), ExitStack() as opened:
                 with self._starting:
                     current = self._thread is None or not self._thread.is_alive()
                     if current:

@@ -25,7 +25,6 @@ from ..core.settings import Settings, cache_folder
 from ..core.text import valid_label
 from ..store.embedding_model import Vectors
 from ..store.records import Edge, MemoryRecord, read_count
-from ..store.sqlite.connection import files_needed
 from ..store.storage import SQLStorage
 from ..store.writer import SQLWriter
 from ..store.transfer.export import export_file
@@ -152,7 +151,7 @@ class MemoryAdmin:
 
     def check(self) -> list[str]:
         "Return what is wrong with the store, a sentence each; empty when all is well."
-        with files_needed(self.storage.path):
+        with self.storage.files_needed():
             from rlm.search.index_check import check_index_files
         return [*self.storage.check(), *check_index_files(self.storage), *check_link_files(self.storage)]
 
@@ -324,7 +323,7 @@ class Memory:
     @property
     def companion(self) -> "Companion":
         "Return the companion of the namespace: what is kept of a conversation, what a person corrects. It is loaded when asked for."
-        with self._lock, files_needed(self.ctx.storage.path):
+        with self._lock, self.ctx.storage.files_needed():
             if self._companion is None:
                 from rlm.service.companion import Companion
                 self._companion = Companion(self.ctx, self.reader, self.writer, self.searcher)
@@ -333,7 +332,7 @@ class Memory:
     @property
     def rules(self) -> "RuleStore":
         "Return the rules of the namespace; the language of rules is loaded when they are first asked for."
-        with self._lock, files_needed(self.ctx.storage.path):
+        with self._lock, self.ctx.storage.files_needed():
             if self._rules is None:
                 from rlm.rules.rule_store import RuleStore
                 self._rules = RuleStore(context=self.ctx)
@@ -342,7 +341,7 @@ class Memory:
     @property
     def strategies(self) -> "SQLiteStrategyStore":
         "Return the strategies of the namespace: how tasks were solved. They are loaded when they are first asked for."
-        with self._lock, files_needed(self.ctx.storage.path):
+        with self._lock, self.ctx.storage.files_needed():
             if self._strategies is None:
                 from rlm.agent.memory.packs import is_shipped
                 from rlm.agent.memory.retrieval import ExampleCache

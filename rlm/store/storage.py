@@ -19,6 +19,7 @@ from ..core.settings import Settings
 from .filters import Filters
 from .protocols import Database, Question
 from .records import Edge, Event, MemoryRecord
+from .sqlite.connection import files_needed
 from .sqlite.database import SQLiteDatabase
 from .edges import EdgeTable, edges_question, targets_question
 from .erasure import DerivedFiles, deleted_before, erase, erase_namespace, finish_scrubs, purge
@@ -81,6 +82,10 @@ class SQLStorage:
     def in_transaction(self) -> bool:
         "Whether this thread's connection is in a transaction or snapshot; in memory, where threads share one, whether any thread is."
         return self.db.current().active
+
+    def files_needed(self) -> AbstractContextManager[None]:
+        "Raise `StoreError` where no file more can be opened inside the block."
+        return files_needed(self.path)
 
     def shared_lock(self) -> AbstractContextManager[bool]:
         "Return a lock for an object that threads share beside the store, such as an index."
