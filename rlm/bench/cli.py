@@ -88,7 +88,7 @@ def recall(locomo: Path | None, beam: Path | None, realmem: Path | None, embedde
 @click.option("--locomo", type=click.Path(path_type=Path, exists=True, file_okay=False),
               help="A folder of LoCoMo conversations, conv-*.json.")
 def embedding(quick: bool, seed: int, out: Path | None, as_json: bool, locomo: Path | None) -> None:
-    "Measure the embedding model e5: its time for a question, agreement of its engines, what centring buys. About four minutes."
+    "Measure the embedding model e5: its time for a question, what centring buys. Half a minute."
     deliver(speeds.run_embedding(quick, seed, locomo), out, as_json, strict=not quick)
 
 

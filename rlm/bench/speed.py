@@ -418,7 +418,7 @@ def speed(model: E5Embedder,  # the model
 def locomo(model: E5Embedder,  # the model
            folder: Path,  # `conv-*.json`: conversations with questions and the turns that answer them
            ) -> list[Row]:
-    "Recall at 10 of vectors alone, on chats that nothing was fitted to."
+    "Recall at 10 of vectors alone, on chats that mean and axis were not fitted to."
     recalls: dict[str, list[float]] = {name: [] for name in _centrings(model)}
     for path in tqdm(sorted(folder.glob("conv-*.json")), "LoCoMo", disable=None, leave=False):
         said = json.loads(path.read_text("utf-8"))
