@@ -473,7 +473,7 @@ def pair_reader(cache: Path,  # folder where the built model is kept
 # %% ../../nbs/85_companion/18_pair_judge.ipynb #391e644b
 ENDS = 0.85  # probability by the networks alone from which the older memory ends; none of the 86 pairs of `dev` without an update has it
 BOTH_END = 0.65  # probability by networks and reader together from which it ends, if it has more of it than all others that were compared:
-# of 267 pairs of `dev` that tell two attributes of one subject 10 do, of 78 that tell the same attribute 57
+# of 267 pairs of `dev` that tell two attributes of one subject 5 do, of 78 that tell the same attribute 52
 PRIOR = 2.0  # logits added to the sum of theirs, which both count how rare updates are; chosen on development pairs, as `BOTH_END` was
 MAY_END = 0.2  # probability from which it is linked to the newer one, to be ranked after it
 STANDS_OUT = 0.1  # the same for one that has more of the probability than all others that were compared; at .05, a note about a move stood
