@@ -183,8 +183,9 @@ def _noted(text: str) -> str:
         return ""
     mine = is_of_one(m["s"].lower()) or m["s"].lower() in english_names(*FAMILY, "pet", "animal")  # *Employer: Globex*, *Dog: Rex*
     if "가" <= m["s"][-1] <= "힣":
-        whose = "내가 " if "좋아하는" in m["s"] else "내 " if mine or m["s"] in near_names() else ""
-        return f"{whose}{m['s']}은 {m['v']}{'이야' if (ord(m['v'][-1]) - 0xAC00) % 28 else '야'}"
+        whose = "내가 " if "는 " in m["s"] else "내 " if mine or m["s"] in near_names() else ""  # `사는 곳`, `제일 좋아하는 색`
+        topic, is_one = (("은", "이야") if (ord(word[-1]) - 0xAC00) % 28 else ("는", "야") for word in (m["s"], m["v"]))
+        return f"{whose}{m['s']}{topic[0]} {m['v']}{is_one[1]}"
     return f"My {relation_of(m['s'])[0]} is {m['v']}" if mine else f"{m['s']} is {m['v']}"
 
 
