@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from . import companion as companions, durability as durable, federation as federated
+from . import companion as companions, durability as durable, federation as federated, feedback as feedbacks
 from . import graph as graphs, interfaces as served, korean as koreans, local as attended, mixed as lived, ontology as ontologies
 from . import postgres as postgresql, recall as recalled, rules as ruled, speed as speeds
 from . import supersession as superseding
@@ -129,6 +129,22 @@ def learning(quick: bool, seed: int, out: Path | None, as_json: bool, tests: tup
 def korean(pairs: Path, embedder: str, seed: int, out: Path | None, as_json: bool) -> None:
     "Measure how often the memory that answers comes first, Korean and English each way. About a minute."
     deliver(koreans.run(pairs, embedder, seed), out, as_json, strict=False)
+
+
+@bench.command(epilog=example("rlm bench feedback --locomo locomo --lives lives.jsonl --out feedback.json"))
+@click.option("--locomo", type=click.Path(path_type=Path, exists=True), help="LoCoMo: locomo10.json, its zip, or conv-*.json in a folder.")
+@click.option("--beam", type=click.Path(path_type=Path, exists=True, file_okay=False),
+              help="BEAM: a folder such as chats/100K, or of chat-*.json.")
+@click.option("--realmem", type=click.Path(path_type=Path, exists=True, file_okay=False),
+              help="RealMem: a folder of NAME_dialogues_256k.json.")
+@click.option("--lives", type=click.Path(path_type=Path, dir_okay=False), default=Path("tests/data/lives.jsonl"), show_default=True,
+              help="File of the lives; the default is found in a checkout.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the intervals.")
+@out_option
+@json_option
+def feedback(locomo: Path | None, beam: Path | None, realmem: Path | None, lives: Path, seed: int, out: Path | None, as_json: bool) -> None:
+    "Measure whether a ranker that learned from feedback ranks better in a set that it has not seen. A few minutes."
+    deliver(feedbacks.run(locomo, beam, realmem, lives, seed), out, as_json, strict=False)
 
 
 @bench.command(epilog=example("rlm bench mixed --lives lives.jsonl --quick --embedder none --out mixed.json"))

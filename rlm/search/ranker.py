@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['REACH', 'RAREST', 'FEATURES', 'DEFAULT_COEFFICIENTS', 'PRIOR', 'Pairs', 'previous_turns', 'rarity', 'candidate_facts',
            'mean_ranks', 'feature_matrix', 'TrainingExample', 'prior_penalty', 'loss', 'fit', 'softmax',
-           'TrainingReport', 'LearnedRanker', 'dump_ranker', 'load_ranker', 'train', 'evaluate', 'cross_validate']
+           'TrainingReport', 'LearnedRanker', 'dump_ranker', 'load_ranker', 'train', 'ranked', 'answer_ranks',
+           'evaluate', 'cross_validate']
 
 # %% ../../nbs/30_search/06_ranker.ipynb #e0a3b05e
 import json
@@ -245,19 +246,36 @@ def train(examples: Sequence[TrainingExample],  # examples with at least one rel
     return LearnedRanker(dict(zip(FEATURES, fit(examples).tolist(), strict=True)), training)
 
 
+def ranked(example: TrainingExample,      # question with its candidates
+           ranker: LearnedRanker | None,  # weights of the parts of scores; None: the default weights
+           ) -> NDArray[np.int64]:        # their places in the example
+    "Return the candidates of a question, best first."
+    weighed = ranker.weigh_features(example.features) if ranker else DEFAULT_WEIGHTS.weigh(dict(zip(PARTS, example.features, strict=False)))
+    return np.argsort(-np.sum(list(weighed.values()), axis=0), kind="stable")
+
+
+def answer_ranks(example: TrainingExample,      # question with known answers
+                 ranker: LearnedRanker | None,  # weights of the parts of scores; None: the default weights
+                 ) -> list[int]:                # from 1, ascending
+    "Return the places that the candidates have which answer a question."
+    return [int(n) + 1 for n in np.flatnonzero(example.relevant[ranked(example, ranker)])]
+
+
 def evaluate(example: TrainingExample,      # question with known answers
              ranker: LearnedRanker | None,  # weights of the parts of scores; None: the default weights
              ) -> tuple[float, float]:
     "Return R@10, the share of the relevant candidates among the first ten, and the reciprocal rank of the first."
-    weighed = ranker.weigh_features(example.features) if ranker else DEFAULT_WEIGHTS.weigh(dict(zip(PARTS, example.features, strict=False)))
-    order = np.argsort(-np.sum(list(weighed.values()), axis=0), kind="stable")
-    ranks = np.flatnonzero(example.relevant[order])
-    return float((ranks < 10).sum() / len(ranks)), float(1 / (1 + ranks[0]))
+    ranks = answer_ranks(example, ranker)
+    return sum(n <= 10 for n in ranks) / len(ranks), 1 / ranks[0]
 
 
 def cross_validate(examples: Sequence[TrainingExample],  # examples of at least two groups
-                   ) -> dict[str, float]:  # R@10 and MRR of learned rankers and of the default weights, on the same questions
-    "Train on all groups but one, in turn, and evaluate on that one."
+                   ) -> dict[str, float]:  # R@10 and MRR of learned rankers and of the default weights; 'least gain'
+    """Train on all groups but one, in turn, and evaluate on that one. The least gain is the lower end of the middle 95 % of what R@10
+    and MRR together gain, over 1,000 draws of the questions: above 0, the ranker is better beyond chance."""
     learned = {g: train([e for e in examples if e.group != g], TrainingReport("", 0, "")) for g in sorted({e.group for e in examples})}
-    mine, mix = (np.mean([evaluate(e, learned[e.group] if own else None) for e in examples], axis=0) for own in (True, False))
-    return {"R@10": float(mine[0]), "MRR": float(mine[1]), "R@10 of the mix": float(mix[0]), "MRR of the mix": float(mix[1])}
+    mine, mix = (np.array([evaluate(e, learned[e.group] if own else None) for e in examples]) for own in (True, False))
+    gains = np.random.default_rng(0).choice((mine - mix).sum(axis=1), (1000, len(examples))).mean(axis=1)
+    means = map(float, (*mine.mean(axis=0), *mix.mean(axis=0)))
+    names = ("R@10", "MRR", "R@10 of the mix", "MRR of the mix", "least gain")
+    return dict(zip(names, (*means, float(np.quantile(gains, 0.025))), strict=True))

@@ -63,7 +63,7 @@ def _refuse_trees(ctx: click.Context, param: click.Parameter, given: bool) -> No
               help="Gone with LightGBM: a ranker is a set of weights.")
 @with_memory()
 def train_ranker_command(memory: Memory, questions: Path | None, forget: bool, as_json: bool) -> None:
-    "Learn how to rank from questions with known answers. Kept only if it does better than the usual mix on questions held out."
+    "Learn how to rank from questions with known answers. Kept only if it beats the usual mix on questions held out, beyond chance."
     if forget:
         count = forget_rankers(memory.backend, memory.ctx.namespace, memory.clock)
         print_json({"forgotten": count}) if as_json else click.echo(f"{count} forgotten; searches use the usual mix.")
@@ -73,14 +73,14 @@ def train_ranker_command(memory: Memory, questions: Path | None, forget: bool, a
     found = _collect(memory, labelled, source)
     unseen = len(labelled) - len(found)
     figures = cross_validate(found)
-    better = figures["R@10"] + figures["MRR"] > figures["R@10 of the mix"] + figures["MRR of the mix"]
+    better = figures["least gain"] > 0
     training = TrainingReport(source, len(found), f"{memory.clock.now():%Y-%m-%d}", figures)
     if better:
         save_ranker(memory.backend, memory.ctx.namespace, train(found, training), memory.clock)
     if as_json:
         print_json({"kept": better, "questions": len(found), "left_out": unseen, "held_out": figures, "training": str(training)})
     else:
-        said = "Searches use it from now on." if better else "That is no better than the usual mix, which stays in use."
+        said = "Searches use it from now on." if better else "That is not better than the usual mix beyond chance, so the mix stays in use."
         shown = ", ".join(f"{name} {value:.3f}" for name, value in figures.items())
         beside = f" Left out: {unseen} more, of which no search sees an answer." if unseen else ""
         click.echo(f"On {len(found)} questions, held out in turn: {shown}.{beside} {said}")
