@@ -74,7 +74,7 @@ def measure(folder: Path,  # for the stores
             raise RuntimeError(f"The run came to nothing: {found!r}")
 
     with Memory(folder / "memory.db") as memory:
-        memory.write("The library opens at eight.")
+        memory.write("The library has a reading room.")
         memory.search("library")
         ask()
         acts: dict[str, Callable[[], object]] = {"a write": lambda: memory.write("The bakery on the corner opens at seven."),

@@ -156,7 +156,7 @@ def test_a_run_that_hits_a_limit_has_its_own_code(home: Path) -> None:
 
 @pytest.mark.parametrize(("program", "words"), [(main, ["run"]), (rlm_main, ["memory", "train"])], ids=["run", "train"])
 def test_help_names_the_number_of_experiences_that_is_used(program: click.Command, words: list[str]) -> None:
-    shown = " ".join(CliRunner().invoke(program, [*words, "--help"]).output.split())
+    shown = " ".join(CliRunner().invoke(program, [*words, "--help"]).output.split()).replace("case- based", "case-based")  # broken there
     assert f"Default: {CASE_BASED_K} for case-based, {READER_K} for models that read." in shown
 
 

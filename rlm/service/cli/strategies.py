@@ -124,7 +124,8 @@ def _show_training(done: "CurriculumReport") -> None:
 @click.option("--control", is_flag=True, help="Also ask without memory, to see what it is worth.")
 @click.option("--no-packs", is_flag=True, help="Start without the strategies that come with rlm.")
 @click.option("--model", help="case-based, openai:NAME, anthropic:NAME or scripted:FILE. Default: the setting model.")
-@click.option("--memory-k", type=click.IntRange(min=0), help="Experiences a run is given. Default: 3 for case-based, 1 for others.")
+@click.option("--memory-k", type=click.IntRange(min=0),
+              help="Experiences a run is given. Default: 3 for case-based, 1 for models that read.")
 @click.option("--log-dir", type=click.Path(path_type=Path, file_okay=False), help="Where the logs of the runs go. Default: none are kept.")
 @with_memory(makes=True)
 def train_command(memory: Memory, file: Path | None, curriculum: Path | None, queue: bool, passes: int, control: bool, no_packs: bool,
