@@ -64,7 +64,7 @@ def deliver(report: Report,     # results of a benchmark
 @bench.command(epilog=example("rlm bench durability --quick --out durability.json"))
 @bench_options
 def durability(quick: bool, seed: int, out: Path | None, as_json: bool) -> None:
-    "Measure durable writes, reads and opening, and count what is lost under many processes and under kills. About five minutes."
+    "Measure durable writes, reads and opening, and count what is lost under many processes and under kills. About ten minutes."
     deliver(durable.run(quick, seed), out, as_json, strict=not quick)
 
 
