@@ -43,6 +43,14 @@ bench_options = options(
     out_option,
     json_option)
 
+public_sets = options(
+    click.option("--locomo", type=click.Path(path_type=Path, exists=True),
+                 help="LoCoMo: locomo10.json, its zip, or conv-*.json in a folder."),
+    click.option("--beam", type=click.Path(path_type=Path, exists=True, file_okay=False),
+                 help="BEAM: a folder such as chats/100K, or of chat-*.json."),
+    click.option("--realmem", type=click.Path(path_type=Path, exists=True, file_okay=False),
+                 help="RealMem: a folder of NAME_dialogues_256k.json."))
+
 
 def deliver(report: Report,     # results of a benchmark
             out: Path | None,   # file to write it to; None: none
@@ -69,11 +77,7 @@ def durability(quick: bool, seed: int, out: Path | None, as_json: bool) -> None:
 
 
 @bench.command(epilog=example("rlm bench recall --locomo locomo --beam beam --realmem realmem --embedder none --out recall.json"))
-@click.option("--locomo", type=click.Path(path_type=Path, exists=True), help="LoCoMo: locomo10.json, its zip, or conv-*.json in a folder.")
-@click.option("--beam", type=click.Path(path_type=Path, exists=True, file_okay=False),
-              help="BEAM: a folder such as chats/100K, or of chat-*.json.")
-@click.option("--realmem", type=click.Path(path_type=Path, exists=True, file_okay=False),
-              help="RealMem: a folder of NAME_dialogues_256k.json.")
+@public_sets
 @click.option("--embedder", default="auto", show_default=True, help="The model; none: words alone.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the intervals.")
 @out_option
@@ -132,18 +136,14 @@ def korean(pairs: Path, embedder: str, seed: int, out: Path | None, as_json: boo
 
 
 @bench.command(epilog=example("rlm bench feedback --locomo locomo --lives lives.jsonl --out feedback.json"))
-@click.option("--locomo", type=click.Path(path_type=Path, exists=True), help="LoCoMo: locomo10.json, its zip, or conv-*.json in a folder.")
-@click.option("--beam", type=click.Path(path_type=Path, exists=True, file_okay=False),
-              help="BEAM: a folder such as chats/100K, or of chat-*.json.")
-@click.option("--realmem", type=click.Path(path_type=Path, exists=True, file_okay=False),
-              help="RealMem: a folder of NAME_dialogues_256k.json.")
+@public_sets
 @click.option("--lives", type=click.Path(path_type=Path, dir_okay=False), default=Path("tests/data/lives.jsonl"), show_default=True,
               help="File of the lives; the default is found in a checkout.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the intervals.")
 @out_option
 @json_option
 def feedback(locomo: Path | None, beam: Path | None, realmem: Path | None, lives: Path, seed: int, out: Path | None, as_json: bool) -> None:
-    "Measure whether a ranker that learned from feedback ranks better in a set that it has not seen. A few minutes."
+    "Measure whether a ranker that learned from feedback ranks better in a set that it has not seen. Half a minute."
     deliver(feedbacks.run(locomo, beam, realmem, lives, seed), out, as_json, strict=False)
 
 

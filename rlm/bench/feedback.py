@@ -78,13 +78,14 @@ def _of_lives(path: Path) -> list[TrainingExample]:
     return out
 
 # %% ../../nbs/95_bench/29_feedback.ipynb #6748a19c
-def _trained(examples: Sequence[TrainingExample]) -> LearnedRanker:
-    "A ranker that learned from what could be told of these questions."
-    return train(told := feedback_of(examples), TrainingReport("feedback", len(told), ""))
+def _trained(examples: Sequence[TrainingExample]) -> LearnedRanker | None:
+    "A ranker that learned from what could be told of these questions; None: nothing could, so the default weights stay."
+    told = feedback_of(examples)
+    return train(told, TrainingReport("feedback", len(told), "")) if told else None
 
 
 def gains(examples: Sequence[TrainingExample],     # questions of one set
-          rankers: Mapping[str, LearnedRanker],    # conversation → ranker that has not learned from it
+          rankers: Mapping[str, LearnedRanker | None],  # conversation → ranker that has not learned from it; None: the default weights
           ) -> dict[str, list[float]]:             # conversation → what nDCG@10 gains, for each question
     "Return by how much rankers are better than the default weights."
     found = dict[str, list[float]]()
@@ -101,8 +102,9 @@ def rows_of(sets: Mapping[str, Sequence[TrainingExample]],  # set → its questi
         usual = [ndcg(answer_ranks(e, None)) for e in examples]
         yield Row(f"{name} nDCG@10: default weights", "", digits(float(np.mean(usual))), n=len(usual), better="higher", role="baseline")
         groups, others = dict.fromkeys(e.group for e in examples), [e for other, some in sets.items() if other != name for e in some]
-        arms = {"another set": dict.fromkeys(groups, _trained(others)),
-                "another conversation": {group: _trained([e for e in examples if e.group != group]) for group in groups}}
+        arms = {"another set": dict.fromkeys(groups, _trained(others))}
+        if len(groups) > 1:
+            arms["another conversation"] = {group: _trained([e for e in examples if e.group != group]) for group in groups}
         for arm, rankers in arms.items():
             by = gains(examples, rankers)
             low, high = bootstrap(by.values(), seed)

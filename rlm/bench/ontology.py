@@ -19,9 +19,9 @@ from .report import Report, Row, new_report, timed, timing
 VIEW_MS, LOAD_S = 5.0, 1.0  # targets on SIO, as the design sets them
 
 
-def _sample_terms(context: OntologyContext,  # loaded
+def _sample_terms(context: OntologyContext,  # ontology to take them from
                   n: int,                    # number of terms
-                  seed: int,                 # which
+                  seed: int,                 # seed of the choice
                   ) -> list[str]:            # short names of classes
     "Return classes to ask about, the same for the same seed."
     classes = context.ontology.kinds.classes

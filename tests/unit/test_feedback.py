@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from rlm import Memory
-from rlm.bench.feedback import SHOWN, feedback_of, ndcg, run
+from rlm.bench.feedback import SHOWN, feedback_of, ndcg, rows_of, run
 from rlm.core.errors import InvalidInput
 from rlm.search.ranker import TrainingExample, answer_ranks, cross_validate, evaluate, feature_matrix
 from rlm.search.scoring import PARTS
@@ -54,6 +54,15 @@ def test_a_set_can_be_left_out_only_of_two(bare: Path) -> None:
         run(lives=LIVES)
     refused = CliRunner().invoke(main, ["bench", "feedback", "--lives", str(LIVES)])
     assert refused.exit_code != 0 and "--locomo" in refused.output + str(refused.stderr)
+
+
+def test_a_set_of_one_conversation_has_no_other_to_learn_from_and_silence_teaches_nothing() -> None:
+    one = [TrainingExample(e.features, e.relevant, "one") for e in examples(True, 9)]
+    rows = {row.name: row.value for row in rows_of({"one": one, "many": examples(True, 12)}, 0)}
+    assert "one nDCG@10 gained: learned from another set" in rows and "one nDCG@10 gained: learned from another conversation" not in rows
+    hidden = [TrainingExample(np.zeros((len(one[0].features), 30)), np.arange(30) == SHOWN, str(n % 2)) for n in range(4)]
+    silent = {row.name: row.value for row in rows_of({"hidden": hidden, "one": one}, 0)}
+    assert silent["one nDCG@10 gained: learned from another set"] == 0, "the default weights stay"
 
 
 def test_noise_is_not_kept_by_the_command(bare: Path) -> None:
