@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache, partial
 from typing import Any
 
 from ..core.errors import InvalidInput
@@ -160,7 +161,9 @@ class ContextBuilder:
             short = self.storage.memories.short_ids(self.namespace, list(shown))
             ended = past_of(self.storage, list(shown.values()), self.ctx.clock.now(), ahead=True, by_id=True)
         text, rules = self._applicable_rules(request)
-        block = compose(profile, answers, request.query, budget - count(text) if text else budget, count, ended, short, self.ctx.where)
+        stated = cache(partial(self.storage.facts.of, [r.seq for r in shown.values()]))
+        block = compose(profile, answers, request.query, budget - count(text) if text else budget, count, ended, short, self.ctx.where,
+                        stated)
         if text:
             whole = f"{text}\n{block.text}" if block.text else text
             block = replace(block, text=whole, tokens=count(whole), budget=budget, rules=tuple(a.rule.rule_id for a in rules))
