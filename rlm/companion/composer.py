@@ -36,7 +36,7 @@ from ..store.facts import Fact
 
 # %% ../../nbs/85_companion/10_composer.ipynb #94d3b563
 TokenCounter = Callable[[str], int]
-_PIECES = LazyPattern(r"[a-zA-Z]{1,4}|\d{1,3}|[^\W\d_a-zA-Z]|[^\w\s]|_")  # four letters, three digits, or a sign of any script
+_PIECES = LazyPattern(r"[a-zA-Z]{1,4}|\d{1,3}|\S")  # four letters, three digits, or a sign of any script
 
 
 def estimate_tokens(text: str,  # text in any language
@@ -257,8 +257,7 @@ class _Offer:
         label = html.escape(f"[{_source_label(self.record, when, self._id)}] {_subject(self.record)}", quote=False)
         self._start = label  # what stands before the words
         self.when, self._made = when, list[tuple[str, int]]()
-        self._bare = self._count(self._start + self._ending)  # tokens of a line without words
-        self._shortest = self._bare + SHORTEST
+        self._bare, self._shortest = 0, 0  # tokens of a line without words, and of the shortest that may be; 0: not counted yet
 
     def line(self, level: int, facts: bool = True) -> tuple[str, int] | None:
         "The line at a resolution and its tokens; None: there is none so short. Without `facts`, these are not read for it."
@@ -276,6 +275,11 @@ class _Offer:
 
     def fit(self, room: int) -> int | None:
         "The first resolution that costs no more than there is room for."
+        if (made := self.line(self.first, False)) and made[1] <= room:
+            return self.first
+        if not self._bare:
+            self._bare = self._count(self._start + self._ending)
+            self._shortest = self._bare + SHORTEST
         if self._shortest > room:
             return None
         level, facts = self.first, room >= self._bare + FACTS_LEAST
@@ -343,9 +347,10 @@ def _times_of_day(records: Sequence[MemoryRecord]) -> dict[str, str]:
     "The times of memories that share their date with another, by id, with seconds where minutes are equal; none that tell nothing apart."
     days, out = dict[str, list[MemoryRecord]](), dict[str, str]()
     for record in records:
-        days.setdefault(f"{record.valid_from:%Y-%m-%d}", []).append(record)
+        days.setdefault(f"{record.valid_from.date()}", []).append(record)
     for same in days.values():
-        minutes, seconds = ([f"{r.valid_from:{form}}" for r in same] for form in ("%H:%M", "%H:%M:%S"))
+        seconds = [r.valid_from.isoformat()[11:19] for r in same] if len(same) > 1 else []
+        minutes = [s[:5] for s in seconds]
         if len(set(seconds)) > 1:
             out |= {r.id: s if minutes.count(m) > 1 else m for r, m, s in zip(same, minutes, seconds, strict=True)}
     return out

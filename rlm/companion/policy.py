@@ -8,7 +8,7 @@ __all__ = ['WEIGHTS', 'DENSE', 'LANGUAGES', 'MOST_CHARACTERS', 'FEATURES', 'ACTI
            'FORGETS', 'FINAL', 'VOTE', 'DETAIL', 'SEED_RULES', 'MOST_ASKED', 'ASIDE', 'PRAISE', 'BLAME', 'CONTINUED',
            'EXTENDED', 'INDIFFERENT', 'SHORT', 'SEED_VALUES', 'SIZES', 'DROPOUT', 'CAPACITY', 'BATCH', 'STEPS', 'STEP',
            'PRAISE_STEP', 'WIDEST', 'shows', 'forgotten_subject', 'Importance', 'unquoted', 'states_fact',
-           'only_acknowledges', 'only_asks', 'answers_nothing', 'importance', 'Situation', 'features',
+           'only_acknowledges', 'only_asks', 'answers_nothing', 'is_small_talk', 'importance', 'Situation', 'features',
            'ContextualBandit', 'PolicyRules', 'PolicyDecision', 'tells', 'fact_aside', 'goes_on', 'answered_question',
            'turn_model', 'MemoryPolicy', 'RewardValues', 'Reward', 'explicit_reward', 'implicit_reward',
            'EnhancedBandit', 'autonomous']
@@ -135,15 +135,23 @@ def answers_nothing(text: str,               # words of a turn
     return only_acknowledges(text) or (role == "assistant" and only_asks(text))
 
 
+def is_small_talk(turn: str,  # words that were said
+                  languages: tuple[str, ...] = LANGUAGES,  # languages in whose patterns they are read
+                  ) -> bool:
+    "Return whether a turn is only a greeting, thanks or an acknowledgement, and asks for nothing: *hi*, `고마워!`."
+    turn = turn[:MOST_CHARACTERS].strip()
+    return shows("small_talk", turn, languages) or particles()["reaction"].fullmatch(unquoted(turn)) is not None
+
+
 def importance(turn: str,  # words that were said
                languages: tuple[str, ...] = LANGUAGES,  # languages in whose patterns it is read
                ) -> Importance:
     "Return the importance of a turn, in [0, 1], with its parts and signs."
     turn = turn[:MOST_CHARACTERS].strip()
     own = unquoted(turn)
-    flags = {sign: shows(sign, turn, languages) for sign in ("small_talk", "unreal", "question")}
+    flags = {sign: shows(sign, turn, languages) for sign in ("unreal", "question")}
     flags["unreal"] |= is_untrue(turn)
-    flags["small_talk"] |= particles()["reaction"].fullmatch(own) is not None
+    flags["small_talk"] = is_small_talk(turn, languages)
     flags |= {sign: shows(sign, own, languages) for sign in ("recall", "explicit")}
     parts = {sign: WEIGHTS[sign] for sign in ("personal", "preference", "technical", "emotion") if shows(sign, own, languages)}
     if not {"personal", "emotion"} & parts.keys() and states_fact(own):

@@ -24,7 +24,7 @@ from ..companion.composer import ContextBlock, TokenCounter, compose, estimate_t
 from ..companion.fact_extraction import asked_relations
 from ..companion.fact_lookup import past_of, stating_facts
 from ..companion.knowledge_graph import MOST_DEPTH, ConnectedMemory, connect
-from ..companion.policy import importance
+from ..companion.policy import is_small_talk
 from ..companion.supersession import DISPUTES
 from .input_parsing import MAX_K, read_k
 from .memory_context import MemoryContext
@@ -126,7 +126,7 @@ class ContextBuilder:
 
     def _search_for_block(self, request: BlockRequest) -> SearchResults:
         "Return what a search finds, with a floor of its own: a prompt can pass over a line, but not read one that is missing."
-        if importance(request.query).small_talk:  # *hi* and *고마워!* ask for nothing: pinned memories and rules are the block
+        if is_small_talk(request.query):  # *hi* and *고마워!* ask for nothing: pinned memories and rules are the block
             return SearchResults(request.query, Filters(kind="block"), ())
         found = self.search(request.query, request.most)
         lowered = found.refused is not None and found.refused >= BLOCK_FLOOR

@@ -224,6 +224,15 @@ def test_facts_stand_for_a_text_only_where_they_are_much_shorter(memory: Memory)
     assert list(resolutions(long.changed(role="assistant")))[-1] == "assistant, residence, Bergen"
 
 
+def test_a_block_tells_the_facts_that_the_store_keeps_and_reads_no_words_for_them(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory.write("Well, after all these years of looking at houses near the lake and being outbid on each of them in one way or another, "
+                 "I live in Bergen.", id="home")
+    assert dict(memory.context("Where do I live?", 60).used)["home"]  # the control: there is room for less than the sentence
+    monkeypatch.setattr("rlm.companion.composer.text_facts", None)
+    block = memory.context("Where do I live?", 60)
+    assert "user, residence, Bergen" in block.text and block.tokens <= 60
+
+
 def test_a_tokenizer_counts_where_one_is_given(memory: Memory) -> None:
     memory.write("The boat is in the harbour.")
     assert memory.context("boat", 400, count=len).tokens == len(memory.context("boat", 400, count=len).text) <= 400
