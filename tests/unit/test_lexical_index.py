@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from toy import index_of
 
 from rlm.core.clock import ManualClock
 from rlm.search.arrays import GrowableArray
@@ -195,3 +196,12 @@ def test_an_erasure_forgets_the_tokens_of_texts() -> None:
     assert fulltext._short_tokens.cache_info().currsize  # what is kept is seen nowhere else
     storage.erase(["a"], "default", clock.now())
     assert not fulltext._short_tokens.cache_info().currsize
+
+
+def test_a_removed_memory_holds_no_term() -> None:
+    index = index_of("the boat is blue", "a boat at sea", "order 4472")
+    assert index.holding(["boat"]).tolist() == [0, 1]
+    index.remove(1)
+    assert index.holding(["boat", "4472"]).tolist() == [0, 2]
+    index.remove(2)
+    assert index.holding(["boat", "4472"]).tolist() == [0]

@@ -398,10 +398,11 @@ class LexicalIndex:
 
     def holding(self,
                 terms: Iterable[str],  # tokens
-                ) -> NDArray[np.int32]:  # their numbers, ascending; removed ones may be among them
+                ) -> NDArray[np.int32]:  # their numbers, ascending
         "Return the memories that have one of some terms in their own text, title, tags or summary."
         lists = [rows[shares < 255] for _, _, each in self.plan(terms).postings for rows, _, shares in each]
-        return np.unique(self.docs.passage_doc.values[np.concatenate(lists or [np.zeros(0, np.int32)])])
+        found = np.concatenate(lists or [np.zeros(0, np.int32)])
+        return np.unique(self.docs.passage_doc.values[found[self.docs.alive.values[found]]])
 
     def spelling(self,
                  term: str,  # a token
