@@ -276,7 +276,7 @@ FORGETS = "it asks to forget"  # reason for which a turn is not kept: the servic
 FINAL = ("small talk", "a secret", "it asks to be remembered",  # reasons that the model of turns does not touch
          "it changes what is planned", "it changes a life", FORGETS, "a thing and its value", "it denies what may be remembered",
          "it is not said by a person")
-_SIGNS = "forget", "memo", "request", "wish", "edit", "milestone", "lasting", "detail", "hearsay"
+_SIGNS = "forget", "memo", "request", "wish", "edit", "milestone", "lasting", "detail", "hearsay", "finding"
 VOTE = 0.5  # weight of the patterns' decision beside the model's output, which is 1 for yes and -1 for no
 DETAIL = 0.2  # importance that a statement with a person, number, day or wish for how things are done has besides
 
@@ -490,6 +490,8 @@ class MemoryPolicy:
             return False, "a joke, wish, case or quotation, not a fact"
         if found.explicit and (not found.question or "personal" in found.parts):
             return True, FINAL[2]
+        if "finding" in said and not found.question:
+            return True, "what an examination has found"
         if "hearsay" in said and "wish" not in said and not found.question:
             return False, "not said by whom it is about"
         if "wish" in said and (not found.question or "request" in said):
