@@ -14,7 +14,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InvalidInput
-from ..store.records import MemoryRecord, read_count
+from ..store.records import MemoryRecord, read_count, read_label
 from ..core.text import tokens
 from ..store.facts import Rejection
 from ..companion.composer import ContextBlock, TokenCounter, checked_counter, estimate_tokens
@@ -187,7 +187,8 @@ class Companion:
         statement that is not worth saving by itself is stored if it ends, corrects or may replace what is stored, *Mum's home again*, or if
         it tells more within ten minutes of a turn that was stored: *Her name's Dani*, *booked for the 6th*. What an assistant says, by
         its `role`, is not stored, but its question is the title of the answer that follows in its `session`: *When is it?*, *the 14th*."""
-        where, session = where or self._begun(), fields.get("session")
+        where, given = where or self._begun(), fields.get("session")
+        session = None if given is None else read_label(given, "session")
         where = replace(where, role=fields.get("role") or where.role)
         request = BlockRequest(_checked_turn(turn), budget := read_count(tokens, "tokens", 1), hits_wanted(budget))
         heard, run = self._heard.take(session, turn, where.by_person, self.ctx.clock.now())

@@ -10,6 +10,7 @@ from pathlib import Path
 from rlm.core.errors import InvalidInput, NotFound
 
 MOST_BYTES = 4_000_000_000  # bytes of one file of an export, unpacked
+MOST_NESTED = 4  # archives within one another; one that holds itself has no end
 _UNSEEN = re.compile(r"(?:^|/)(?:\.|__MACOSX/)")  # settings of programs, deleted notes, and what a Mac adds to an archive
 
 
@@ -27,10 +28,13 @@ def export_files(path: Path,        # a file, a folder or a zip archive
                 found += 1
                 yield name, partial(_read_file, file)
     elif zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            for name, read in _archive_files(archive, wanted):
-                found += 1
-                yield name, read
+        try:
+            with zipfile.ZipFile(path) as archive:
+                for name, read in _archive_files(archive, wanted):
+                    found += 1
+                    yield name, read
+        except zipfile.BadZipFile as e:
+            raise InvalidInput(f"The archive {str(path)!r} can't be read ({e}).", "Download it again, or unpack it.") from e
     else:
         found = 1
         yield path.name, partial(_read_file, path)
@@ -44,7 +48,7 @@ def _read_file(path: Path, size: int) -> bytes:
         return file.read(size)
 
 
-def _archive_files(archive: zipfile.ZipFile, wanted: re.Pattern[str]) -> Iterator[tuple[str, Callable[[int], bytes]]]:
+def _archive_files(archive: zipfile.ZipFile, wanted: re.Pattern[str], depth: int = 1) -> Iterator[tuple[str, Callable[[int], bytes]]]:
     for info in sorted(archive.infolist(), key=lambda i: i.filename):
         name = info.filename
         if not info.flag_bits & 0x800:  # a name that is not in UTF-8: of Windows in Korean, if it can be
@@ -54,9 +58,16 @@ def _archive_files(archive: zipfile.ZipFile, wanted: re.Pattern[str]) -> Iterato
             continue
         if wanted.search(name):
             yield name, partial(_read_member, archive, info)
-        elif name.lower().endswith(".zip") and info.file_size <= MOST_BYTES:
-            with archive.open(info) as member, zipfile.ZipFile(member) as inner:
-                yield from _archive_files(inner, wanted)
+        elif name.lower().endswith(".zip") and info.file_size <= MOST_BYTES and depth < MOST_NESTED:
+            try:
+                with archive.open(info) as member, zipfile.ZipFile(member) as inner:
+                    yield from _archive_files(inner, wanted, depth + 1)
+            except (zipfile.BadZipFile, RuntimeError) as e:  # it is damaged, or has a password
+                yield name, partial(_refuse, e)
+
+
+def _refuse(error: Exception, size: int) -> bytes:
+    raise error
 
 
 def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, size: int) -> bytes:

@@ -364,7 +364,7 @@ def table_rows(text: str,  # a table with a line of names first; commas, semicol
     are kept in `extra`. A row without a text has its title as its text. Raises `InvalidInput`."""
     text = text.removeprefix("\ufeff")
     first = text.partition("\n")[0]
-    rows = csv.DictReader(io.StringIO(text), delimiter=max(",;\t", key=first.count), restkey="more", skipinitialspace=True)
+    rows = csv.DictReader(io.StringIO(text), delimiter=max(",;\t", key=first.count), skipinitialspace=True)
     columns = [str(column) for column in rows.fieldnames or ()]
     if not any(column.strip().lower() in COLUMNS["text"] for column in columns):
         raise InvalidInput(f"No column of {name} is the memory's text: {', '.join(columns)[:200]}.",
@@ -373,13 +373,13 @@ def table_rows(text: str,  # a table with a line of names first; commas, semicol
     times = next((column for column in columns if column.strip().lower() in COLUMNS["valid_from"]), "")
     day_first = has_day_first(row.get(times) for _, row in placed)
 
-    def memory_of(row: dict[str, Any], place: str) -> ForeignMemory:
-        if any(cell.strip() for cell in row.get("more") or ()):
+    def memory_of(row: dict[str | None, Any], place: str) -> ForeignMemory:
+        if any(cell.strip() for cell in row.get(None) or ()):
             raise InvalidInput("It has more cells than the table has columns.", "Put a text that holds the separator in quotes.")
         fields = _named_fields({column: value for column, value in row.items()
-                                if value and column != "more" and column.strip().lower() != "id"}, day_first)
+                                if column and value and column.strip().lower() != "id"}, day_first)
         fields |= {"text": fields.pop("title")} if "title" in fields and "text" not in fields else {}
-        id = next((value for column, value in row.items() if column.strip().lower() == "id" and value), "")
+        id = next((value for column, value in row.items() if column and column.strip().lower() == "id" and value), "")
         return ForeignMemory(id or digest(name, *map(str, row.values())), fields if "text" in fields else {}, place=place)
     yield from _readable_parts(placed, memory_of)
 
@@ -547,6 +547,12 @@ def _with_speaker(given: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def _joined(given: Mapping[str, Any], name: str, more: Mapping[str, Any]) -> dict[str, Any]:
+    "Fields with more beside what one of them holds; one that holds no object stays as it is, and is refused where it is stored."
+    held = given.get(name, {})
+    return {**given, name: {**more, **held} if isinstance(held, Mapping) else held}
+
+
 IMPORT_BATCH = 2000  # memories in one transaction, about
 EXAMPLES = 5  # memories that a dry run shows
 
@@ -554,11 +560,12 @@ EXAMPLES = 5  # memories that a dry run shows
 def _prepared(memory: Memory, foreign: ForeignConversation | ForeignMemory, format: str, refused: dict[str, str]) -> list[MemoryRecord]:
     "The memories of a conversation, or the one memory, as they would be stored; none if they can't be."
     if isinstance(foreign, ForeignMemory):
-        provenance = {"source": format, **foreign.fields.get("provenance", {}), "id": foreign.id, "actor": "import"}
-        fields = {"id": f"{format}-{foreign.id}", **_with_speaker(foreign.fields), "provenance": provenance}
+        fields = {"id": f"{format}-{foreign.id}", **_joined(_with_speaker(foreign.fields), "provenance", {"source": format})}
+        if isinstance(fields["provenance"], Mapping):
+            fields["provenance"] = {**fields["provenance"], "id": foreign.id, "actor": "import"}
         return _storable([fields], lambda one: [memory.writer.prepare(one, memory.clock.now())], refused, foreign.place)
     extra = {"title": foreign.title} if foreign.title else {}
-    turns = [{**_with_speaker(t), "id": f"{format}-{t['id']}", "extra": {**extra, **t.get("extra", {})}} for t in foreign.turns]
+    turns = [{**_joined(_with_speaker(t), "extra", extra), "id": f"{format}-{t['id']}"} for t in foreign.turns]
     session, common = f"{format}-{foreign.id}", {"provenance": {"source": format, "conversation": foreign.id}}
     try:
         prepared = memory.writer.prepare_turns(turns, session, common)
@@ -595,14 +602,17 @@ def _link(memory: Memory, links: Iterable[tuple[str, Mapping[str, Any]]], stored
 
 def _of_user(found: Sequence[Foreign], user: str | None) -> list[Foreign]:
     "The memories of one user of mem0. Raises `InvalidInput` where there are several and none is named, or one that is not there."
-    users = Counter(str(m.fields["extra"].get("user_id", "")) for m in found if isinstance(m, ForeignMemory))
+    def user_of(m: ForeignMemory) -> str:
+        return str(m.fields["extra"].get("user_id", ""))
+
+    users = Counter(user_of(m) for m in found if isinstance(m, ForeignMemory))
     told = ", ".join(f"{name or 'without a user'}: {count:,}" for name, count in users.most_common(10))
     if user is None and len(users) > 1:
         raise InvalidInput(f"The file holds memories of {len(users):,} users ({told}).",
                            "Read one user into a namespace: --user NAME -n NAMESPACE, in Python user=NAME.")
     if user is not None and user not in users:
         raise InvalidInput(f"The file holds no memory of the user {user!r}.", f"Users: {told}.")
-    return [m for m in found if user is None or not isinstance(m, ForeignMemory) or m.fields["extra"].get("user_id", "") == user]
+    return [m for m in found if user is None or not isinstance(m, ForeignMemory) or user_of(m) == user]
 
 
 class ForeignImport:

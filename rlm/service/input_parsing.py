@@ -16,7 +16,7 @@ from ..core.clock import parse_time
 from ..core.errors import InvalidInput, nearest
 from ..core.text import clip, is_blank
 from .timestamps import as_time
-from ..store.records import READERS, read_fields, read_label
+from ..store.records import READERS, read_fields, read_label, read_mapping
 
 # %% ../../nbs/90_service/00_input_parsing.ipynb #e92db63b
 def read_item(item: Any,  # memory as a caller gave it: a text, or a mapping of fields
@@ -121,7 +121,7 @@ def _chat_message(turn: Mapping[Any, Any]) -> dict[str, Any]:
         if isinstance(parts, list | tuple) and all(isinstance(p, Mapping) for p in parts):
             given[name] = content_text(parts)
     if calls:
-        given["extra"] = {**given.get("extra", {}), **calls}
+        given["extra"] = {**read_mapping(given.get("extra", {}), "extra"), **calls}
         if not (given.get("content") or given.get("text")):
             given["content"] = _call_text(calls.get("tool_calls") or [calls.get("function_call")])
             given.pop("text", None)

@@ -6,7 +6,8 @@ says itself whether a night is due.
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import tzinfo
 
@@ -22,18 +23,25 @@ FIRST_S = 300.0  # seconds after a start at which what is due is done: short ses
 log = logging.getLogger("rlm.nights")
 
 
+@contextmanager
+def _telling_refusals(job: str, namespace: str) -> Iterator[None]:
+    "Have a job that is refused logged, so that those of other namespaces go on."
+    try:
+        yield
+    except (StoreBusy, StoreMoved, StoreUnreachable) as e:
+        log.info("Namespace %r: %s", namespace, e.message)
+    except RlmError as e:
+        log.warning("The %s of namespace %r did not run: %s", job, namespace, e.message)
+
+
 def sleep_if_due(memory: Memory) -> SleepReport | None:
     "Sleep in one namespace, if its settings want it and a night is due; None: nothing was done. A refusal is logged."
-    wanted, cycle = memory.settings.sleep, memory.companion.sleep_cycle()
-    if wanted == "off" or memory.backend.read_only:
+    if (wanted := memory.settings.sleep) == "off" or memory.backend.read_only:
         return None
-    try:
-        with memory.backend.db.lease(f"sleep {memory.ctx.namespace}") as mine:  # one of several servers sleeps
-            return cycle.run(forget=wanted == "forget") if mine and cycle.is_due() else None
-    except (StoreBusy, StoreMoved, StoreUnreachable) as e:
-        log.info("Namespace %r: %s", memory.ctx.namespace, e.message)
-    except RlmError as e:
-        log.warning("The sleep of namespace %r did not run: %s", memory.ctx.namespace, e.message)
+    with _telling_refusals("sleep", memory.ctx.namespace), \
+            memory.backend.db.lease(f"sleep {memory.ctx.namespace}") as mine:  # one of several servers sleeps
+        cycle = memory.companion.sleep_cycle()
+        return cycle.run(forget=wanted == "forget") if mine and cycle.is_due() else None
     return None
 
 
@@ -43,8 +51,9 @@ def sleep_everywhere(memory: Memory,  # one namespace of the store
     "Sleep in each namespace in which a night is due, and return the reports."
     found = dict[str, SleepReport]()
     for name in memory.backend.memories.namespaces() if names is None else names:
-        if (report := sleep_if_due(memory.namespace(name))) is not None:
-            found[name] = report
+        with _telling_refusals("sleep", name), memory.namespace(name) as opened:
+            if (report := sleep_if_due(opened)) is not None:
+                found[name] = report
     return found
 
 
@@ -84,13 +93,9 @@ def _run_rule_jobs(memory: Memory) -> dict[str, DueReport]:
     "Promote, demote and archive what is due, in each namespace; one whose job is refused is logged and passed over. Returns the reports."
     reports = dict[str, DueReport]()
     for name in memory.backend.memories.namespaces():
-        try:
-            backend = memory.backend.for_namespace(name)
-            with backend.db.lease(f"rules {name}") as mine:  # one of several servers does it
-                if mine:
-                    reports[name] = RuleLifecycle(backend, replace(memory.settings, namespace=name), memory.clock).run_due()
-        except RlmError as e:
-            log.warning("The nightly job of namespace %r did not run: %s", name, e.message)
+        with _telling_refusals("job of rules", name), (backend := memory.backend.for_namespace(name)).db.lease(f"rules {name}") as mine:
+            if mine:  # one of several servers does it
+                reports[name] = RuleLifecycle(backend, replace(memory.settings, namespace=name), memory.clock).run_due()
     return reports
 
 

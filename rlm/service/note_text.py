@@ -17,9 +17,9 @@ from rlm.core.errors import InvalidInput
 from .timestamps import as_time
 
 _FENCE = re.compile(r"\s*(?:[-*+]\s+|\d+[.)]\s+)?(`{3,}|~{3,})(?!.*`)")
-_OPENED = re.compile(r"<!--|<(style|script)\b[^>]*>|(?<!\S)%%", re.IGNORECASE)
+_OPENED = re.compile(r"<!--|<(style|script)\b[^<>]*>|(?<!\S)%%", re.IGNORECASE)
 _CLOSED = {"<!--": "-->", "%%": "%%"}  # what ends a comment; a style and a script end by their own tag
-_PICTURE = re.compile(r"!\[\[[^\]|\[\n]+\.(?:png|jpe?g|gif|webp|svg|bmp|pdf|mp3|mp4|m4a|wav|mov)(?:[#|][^\]]*)?\]\]|<img\b[^>]*>",
+_PICTURE = re.compile(r"!\[\[[^\]|\[\n]+\.(?:png|jpe?g|gif|webp|svg|bmp|pdf|mp3|mp4|m4a|wav|mov)(?:[#|][^\]]*)?\]\]|<img\b[^<>]*>",
                       re.IGNORECASE)
 _EMBEDDED = re.compile(r"!\[([^\]\[\n]*)\]\((?:[^()]|\([^()]*\))*\)")
 _FILE_NAME = re.compile(r"[^/\s]+\.\w{2,4}|image|Untitled", re.IGNORECASE)
@@ -28,7 +28,7 @@ _LOCAL_LINK = re.compile(r"(?<!!)\[([^\]\[\n]+)\]\((?![a-z][a-z0-9+.-]*:|#)(?:[^
 _FOOTNOTE = re.compile(r"^\[\^([^\]\s]+)\]:[ \t]*(.*(?:\n(?:[ \t]+\S.*|\n(?=[ \t]+\S)))*)\n?", re.MULTILINE)
 _REFERENCE = re.compile(r"[ \t]?\[\^([^\]\s]+)\]")
 _MARKUP = re.compile(r"</?(?:div|span|p|details|summary|center|font|kbd|sub|sup|u|b|i|em|strong|mark|small|a|aside|figure|iframe)"
-                     r"(?:\s+[\w-]+=(?:\"[^\"]*\"|'[^']*'|[^\s>]+))*\s*/?>", re.IGNORECASE)
+                     r"(?:\s+[\w-]+=(?:\"[^\"]*\"|'[^']*'|[^\s\"'<>]+))*\s*/?>", re.IGNORECASE)
 _BLOCK_ID = re.compile(r"[ \t]\^[\w-]+$", re.MULTILINE)
 _RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*")
 _TAG = re.compile(r"(?<![^\s(,])#([^\W\d_][\w/-]*)")
@@ -168,7 +168,7 @@ _MARKS = tuple(re.compile(mark, re.IGNORECASE) for mark in (  # who speaks next:
     rf"{_WHO}{_AT}\s*[:：](?:\s+(?P<words>.*)|\s*)"))
 _ABOVE = 300  # characters that may stand above the first turn, such as a date and an address; more of them are a note
 _ROLES = ("user", "assistant", "system")
-_LINE_BETWEEN = re.compile(r"(?:\s*\n)+\s*(?:-{3,}|\*{3,}|_{3,})\s*\Z")
+_LINE_BETWEEN = re.compile(r"\s*(?:-{3,}|\*{3,}|_{3,})")
 
 
 def chat_turns(text: str,  # a file
@@ -188,8 +188,8 @@ def chat_turns(text: str,  # a file
             continue
         ends, turns = [*(n for n, _ in found[1:]), len(lines)], list[dict[str, str]]()
         for (n, m), end in zip(found, ends, strict=True):
-            body = _LINE_BETWEEN.sub("", "\n".join([m["words"] or "", *lines[n + 1:end]]))
-            if words := note_words(body, marks):
+            above, _, last = (body := "\n".join([m["words"] or "", *lines[n + 1:end]]).rstrip()).rpartition("\n")
+            if words := note_words(above if _LINE_BETWEEN.fullmatch(last) else body, marks):
                 turns.append({"role": next(r for r in _ROLES if m[r]), "text": words, **_said_at(m["at"])})
         return turns
     return []

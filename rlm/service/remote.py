@@ -8,6 +8,7 @@ import copy
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import date, datetime, timedelta
 from http.client import HTTPException
 from pathlib import Path
@@ -155,7 +156,7 @@ class RemoteMemory:
         if not lines:
             return []
         answer = self._send("POST", "/v1/memories:bulk", b"\n".join(lines), {"Content-Type": "application/x-ndjson"})
-        return [_record_of(json.loads(line)) for line in answer.decode().split("\n") if line]
+        return [_record_of(self._read(line)) for line in answer.split(b"\n") if line]
 
     def add_conversation(self, /, turns: Iterable[Any], session: str | None = None,
                          tags: Iterable[str] = (),  # tags of each turn that has none
@@ -322,9 +323,15 @@ class RemoteMemory:
     def _ask(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
         "Send JSON, and return the JSON that comes back."
         sent = None if body is None else _json(body)
-        answer: dict[str, Any] = json.loads(self._send(method, path, sent, ({"Content-Type": "application/json"} if sent else {})
-                                                       | dict(headers or {})))
-        return answer
+        more = ({"Content-Type": "application/json"} if sent else {}) | dict(headers or {})
+        return self._read(self._send(method, path, sent, more))
+
+    def _read(self, data: bytes) -> dict[str, Any]:
+        "Return the JSON of an answer. Raises `RemoteError` for what another program answers, such as the page of a login."
+        with suppress(ValueError):
+            if isinstance(answer := json.loads(data), dict):
+                return answer
+        raise RemoteError(f"{self.url} answers, and not as `rlm serve` does.", "Check the address.")
 
     def _send(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> bytes:
         "Send a request, and return the body of its answer; an answer that is an error is raised."

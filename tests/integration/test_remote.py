@@ -238,3 +238,26 @@ def test_a_server_that_is_not_there_is_said_to_be() -> None:
         port = free.server_port
     with pytest.raises(RemoteError, match="did not answer"):
         rlm.connect(f"http://127.0.0.1:{port}").list()
+
+
+@pytest.mark.parametrize("page", [b"<html>Sign in</html>", b'["another program"]', b"\xff"])
+def test_what_another_program_answers_is_told_with_a_sentence(page: bytes) -> None:
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(page)))
+            self.end_headers()
+            self.wfile.write(page)
+
+        do_POST = do_GET
+
+        def log_message(self, *_: object) -> None:
+            pass
+    with HTTPServer(("127.0.0.1", 0), Page) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        memory = rlm.connect(f"http://127.0.0.1:{server.server_address[1]}")
+        for call in (memory.stats, lambda: memory.write("부산에 산다"), lambda: memory.write_many(["The boat is blue."])):
+            with pytest.raises(RemoteError, match="not as `rlm serve` does"):
+                call()
+        server.shutdown()

@@ -772,3 +772,11 @@ def test_what_is_shown_of_an_answer_fits_its_reader(memory: Memory) -> None:
 def test_feedback_about_words_alone_says_what_to_give(memory: Memory) -> None:
     with pytest.raises(InvalidInput, match="what observe or decide returned"):
         memory.companion.learn("My sister is called Ann.", 1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("session", [["부산"], {"a": 1}, 3, ""])
+def test_a_session_that_is_no_name_is_refused_with_a_sentence(session: object) -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        with pytest.raises(InvalidInput, match="session"):
+            memory.companion.observe("My name is Mina.", session=session)
+        assert not memory.list()

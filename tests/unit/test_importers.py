@@ -613,3 +613,62 @@ def test_what_was_rejected_is_left_out_of_an_import_and_named_and_the_rest_comes
         assert (report.added, len(report.refused)) == (1, 1) and "chess" in memory.list(1)[0].text
         assert "rejected by human" in next(iter(report.refused.values()))
         assert import_export(memory, path, format_of(path)).present == 1
+
+
+def test_a_user_of_mem0_whose_id_is_a_number_is_read(tmp_path: Path) -> None:
+    (path := tmp_path / "m.json").write_text(json.dumps([{"id": "a", "memory": "Lives in Oslo", "user_id": 5},
+                                                         {"id": "b", "memory": "부산에 산다", "user_id": 6}]), encoding="utf-8")
+    with Memory(":memory:", embedder="none") as memory:
+        assert import_export(memory, path, "mem0", user="6").added == 1
+        assert [m.text for m in memory.list()] == ["부산에 산다"]
+
+
+@pytest.mark.parametrize("field", ["provenance", "extra"])
+@pytest.mark.parametrize("odd", [None, "a web page", ["부산"]])
+def test_a_field_that_holds_no_object_refuses_its_line_alone(tmp_path: Path, field: str, odd: object) -> None:
+    lines = [{"text": "The boat is blue.", field: odd}, {"id": "c", "messages": [{"role": "user", "content": "Hello, boat.", "extra": odd},
+             {"role": "user", "content": "부산에 산다"}]}, {"text": "The car is red.", field: {"page": 3}}]
+    (path := tmp_path / "m.jsonl").write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
+    with Memory(":memory:", embedder="none") as memory:
+        report = import_export(memory, path, "jsonl")
+        assert sorted(m.text for m in memory.list()) == ["The car is red.", "부산에 산다"]
+        assert len(report.refused) == 2 and all(f"The {name} is" in why for name, why in zip(
+            (field, "extra"), report.refused.values(), strict=True))
+
+
+def test_a_column_may_be_called_more(tmp_path: Path) -> None:
+    (path := tmp_path / "t.csv").write_text("text,more\nI like tea,green\n커피도 좋아한다,\n", encoding="utf-8")
+    with Memory(":memory:", embedder="none") as memory:
+        assert import_export(memory, path, "csv").added == 2
+        assert [m.extra for m in memory.list()] == [{}, {"more": "green"}]
+    path.write_text("text,tags\nI like tea,green,black\nI like coffee,,\n", encoding="utf-8")
+    with Memory(":memory:", embedder="none") as memory:
+        report = import_export(memory, path, "csv")
+        assert report.added == 1 and "more cells" in str(report.refused)
+
+
+def test_an_archive_that_cannot_be_read_within_an_export_leaves_the_others(tmp_path: Path) -> None:
+    path, note = tmp_path / "e.zip", "# Boat\n\nThe boat is blue.\n"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.zip", "no archive")
+        archive.writestr("b.md", note)
+    with Memory(":memory:", embedder="none") as memory:
+        report = import_export(memory, path, "markdown")
+        assert report.added == 1 and report.unread == ("a.zip",) and "not a zip file" in report.refused["a.zip"]
+    path.write_bytes(path.read_bytes()[:-30] + b"PK\x05\x06" + bytes(18))  # its list of files is gone
+    with Memory(":memory:", embedder="none") as memory, pytest.raises((InvalidInput, NotFound)):
+        import_export(memory, path, "markdown")
+
+
+def test_archives_within_archives_have_an_end(tmp_path: Path) -> None:
+    name, data, path = "boat.md", b"# Boat\n\nThe boat is blue.\n", tmp_path / "e.zip"
+    for depth in range(1, 9):
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr(name, data)
+        with Memory(":memory:", embedder="none") as memory:
+            if depth <= 4:
+                assert import_export(memory, path, "markdown").added == 1
+            else:
+                with pytest.raises(NotFound):
+                    import_export(memory, path, "markdown")
+        name, data = "inner.zip", path.read_bytes()

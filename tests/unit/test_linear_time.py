@@ -10,6 +10,7 @@ from rlm import Memory
 from rlm.core.guard import screen
 from rlm.core.text import compose_hangul, normalise, split_sentences, tokens
 from rlm.search.query_features import asked_types, dates_in, extract_query_features, question_form, told_types
+from rlm.service.note_text import chat_turns, note_words
 
 TEXT = ["a", "A", "7", "1,", "1.1", "a.", "a'", "a-", "aB", "A1", ".", "-", "_", " ", "\n", "가", "봐도 ", "나라는", "가는", "7th ",
         "C++", "\u1100", "東", "é", "?", "!", "don't ", "1,000"]
@@ -73,3 +74,24 @@ def test_one_memory_does_not_hold_up_a_search(text: str) -> None:
         memory.write("tea at four", id="tea")
         assert memory.search("tea")[0].id == "tea"
         assert time.process_time() - begun < 2  # measured: at most .1
+
+
+def test_blank_lines_within_a_chat_that_was_written_out_cost_nothing() -> None:
+    text = "## User\nhello\n" + "\n" * 5_000 + "부산에 산다\n\n---\n\n## Assistant\nyes\n\n***\n"
+    begun = time.process_time()
+    assert [turn["text"] for turn in chat_turns(text)] == ["hello\n\n부산에 산다", "yes"]
+    assert time.process_time() - begun < 3  # forty lines took years
+
+
+@pytest.mark.parametrize("piece", ["<img ", '<a b="x', "<a b='x", "<a b=x", "<style ", "[a](", "![a](", "[[a|",
+                                   "[^a]: ", "\n\n", "a|b\n-|-\n"])
+def test_the_words_of_a_note_are_read_in_linear_time(piece: str) -> None:
+    note_words(piece, {})
+    short = seconds(lambda text: note_words(text, {}), piece, 20_000)
+    assert short < 3, short
+    assert seconds(lambda text: note_words(text, {}), piece, 80_000) < max(.2, 9 * short)
+
+
+def test_pictures_and_markup_of_a_note_are_left_out() -> None:
+    note = 'See <a href=/x?a=b title="부산">the <b>boat</b></a><img src="a.png" alt="boat">. <script src=x>run()</script>Now <br/>go.'
+    assert note_words(note, {}) == "See the boat. Now  go."

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rlm import Memory
+from rlm.core.errors import InvalidInput
 
 TALK = [{"role": "user", "content": "나는 갑각류 알레르기가 있어."}, {"role": "assistant", "content": "Noted."},
         {"role": "user", "content": "What can I cook?"}, {"role": "assistant", "content": "Noted."},
@@ -164,3 +165,10 @@ def test_what_was_rejected_of_a_conversation_stays_away_and_lets_the_rest_in(mem
     for sent in (talk, [*talk, again]):
         memory.add_conversation(sent, session="c", history=True)
     assert texts(memory) == [t["content"] for t in TALK]
+
+
+@pytest.mark.parametrize("odd", [None, "a web page", ["부산"]])
+def test_a_call_whose_extra_is_no_object_is_refused_with_a_sentence(odd: object) -> None:
+    call = {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "weather"}}], "extra": odd}
+    with Memory(":memory:", embedder="none") as memory, pytest.raises(InvalidInput, match=r"The extra is a .*\(turn 1\)"):
+        memory.add_conversation([{"role": "user", "content": "비가 와?"}, call])

@@ -14,9 +14,9 @@ from rlm import Memory
 from rlm.companion.consolidation import same_things
 from rlm.companion.sleep import BATCH, NIGHT
 from rlm.core.clock import ManualClock
-from rlm.core.errors import NotFound, StoreBusy, StoreError
+from rlm.core.errors import NotFound, StoreBusy, StoreError, StoreUnreachable
 from rlm.search.embedding.base import Kind
-from rlm.service.nights import sleep_if_due
+from rlm.service.nights import sleep_everywhere, sleep_if_due
 from rlm.store import erasure
 from rlm.store.embedding_model import Vectors
 from rlm.store.records import Event, new_record
@@ -293,3 +293,21 @@ def test_another_namespace_is_not_touched(memory: Memory, clock: ManualClock) ->
     other.write("The train was late.", id="train")
     clock.advance(days=400)
     assert not memory.companion.sleep().changes and other.get("train").status == "hot"
+
+
+def test_one_namespace_that_cannot_be_opened_keeps_no_other_from_its_night(
+        memory: Memory, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened, closed, real = list[str](), list[str](), Memory.namespace
+
+    def of(self: Memory, name: str) -> Memory:
+        if name == "away":
+            raise StoreUnreachable("The instance does not answer.", "Start it.")
+        opened.append(name)
+        made = real(self, name)
+        monkeypatch.setattr(made, "close", lambda: (closed.append(name), Memory.close(made)))
+        return made
+    monkeypatch.setattr(Memory, "namespace", of)
+    memory.write("The boat is blue.")
+    clock.advance(days=40)
+    assert list(sleep_everywhere(memory, ["away", "default"])) == ["default"]
+    assert opened == closed == ["default"]

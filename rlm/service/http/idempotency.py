@@ -12,6 +12,7 @@ import hashlib
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from .errors import HttpProblem
@@ -77,7 +78,7 @@ class _IdempotencyCache:
     def _forget(self) -> None:
         "Drop what is too old or too much; what is worked on stays."
         past = time.monotonic() - KEPT_S
-        for owner in [o for o, found in list(self._kept.items())[:max(100, len(self._kept) - KEPT_KEYS)] if found.status]:
+        for owner in [o for o, found in islice(self._kept.items(), max(100, len(self._kept) - KEPT_KEYS)) if found.status]:
             if self._kept[owner].at > past and len(self._kept) < KEPT_KEYS and self._bytes < KEPT_BYTES:
                 break
             self._drop(owner)

@@ -190,9 +190,9 @@ class TokenFile:
                 if os.name == "posix" and stat.S_ISREG(found.st_mode) and found.st_mode & 0o077:
                     raise SettingsError(f"The token file {str(self.path)!r} may be read or changed by others (mode "
                                         f"{stat.S_IMODE(found.st_mode):04o}).", f"Keep it to yourself: chmod 600 '{self.path}'")
-                self._tokens, self._seen, self._by_digest = tokens, seen, {t.digest: t for t in tokens}
+                self._by_digest, self._tokens, self._seen = {t.digest: t for t in tokens}, tokens, seen  # last, as threads share it
         except FileNotFoundError:
-            self._tokens, self._seen, self._by_digest = (), None, {}
+            self._by_digest, self._tokens, self._seen = {}, (), None
         except (OSError, UnicodeDecodeError) as e:
             raise SettingsError(f"The token file {str(self.path)!r} can't be read ({e}).", "Check the path and its permissions.") from None
         return self._tokens
