@@ -91,7 +91,7 @@ StatedFacts = Callable[[], Mapping[int, Sequence[Fact]]]  # gives what stored me
 
 
 def _facts_line(record: MemoryRecord,             # a memory
-                stated: StatedFacts | None = None,  # what memories state; None: it is read in their words
+                stated: StatedFacts | None = None,  # facts of stored memories; None: read in their words
                 ) -> str:
     "Return the facts that a memory states as `subject, relation, value`; empty if none are known."
     facts = stated().get(record.seq, ()) if stated else text_facts(record.text, speaker_of(record)).statements
@@ -108,7 +108,7 @@ FACTS_LEAST = 8  # tokens of room below which a line of facts is not made; of 1,
 def resolutions(record: MemoryRecord,       # a memory
                 query: Sequence[str] = (),  # tokens of the question
                 facts: bool = True,         # whether the last of them, its facts, is among them
-                stated: StatedFacts | None = None,  # what memories state; None: it is read in their words
+                stated: StatedFacts | None = None,  # facts of stored memories; None: read in their words
                 ) -> Iterator[str]:         # each shorter than the one before
     """Yield a memory at up to five resolutions: its text on one line, the passage and the sentence nearest to the question, its summary,
     its facts; none is cut short. Of one that sleep has compressed, the lowest only."""
@@ -370,7 +370,7 @@ def compose(pinned: Sequence[MemoryRecord],          # always present, the most 
             past: Mapping[str, str] | None = None,   # id → what is no longer true of it, or is later
             short: Mapping[str, str] | None = None,  # id → the beginning that names it; whole where it is not given
             where: tzinfo = UTC,                     # zone whose days and hours are told
-            stated: StatedFacts | None = None,       # what the memories state, asked for where room is short; None: read in their words
+            stated: StatedFacts | None = None,       # facts of the memories, asked for where room is short; None: read in their words
             ) -> ContextBlock:
     "Return the block. It never costs more than its budget, and never holds half a fact. Raises `InvalidInput` for a budget below 1."
     if budget < 1:

@@ -61,12 +61,12 @@ def word_context(given: argparse.Namespace,  # options of the hook
                    if r.id not in wrong and (apart_from is None or r.session != apart_from)]
         shown = [*profile, *(r for r, _ in answers)]
         short = memories.short_ids(namespace, [r.id for r in shown])
-        stated = facts.of([r.seq for r in shown]) if shown else {}
-        over = ended_statements(shown, stated, facts.about)
+        told = facts.of([r.seq for r in shown]) if shown else {}
+        over = ended_statements(shown, told, facts.about)
     finally:
         db.close()
     block = compose(profile, answers, question, given.tokens, past=over, short=short, where=zone(settings.time_zone),
-                    stated=lambda: stated)
+                    stated=lambda: told)
     return block.text, {"memories": len(block), "tokens": block.tokens}
 
 
