@@ -141,7 +141,7 @@ class SeqTable:
         return self._keys.nbytes + self._values.nbytes + (0 if self._array is None else self._array.buffer.nbytes)
 
 # %% ../../nbs/28_index/01_arrays.ipynb #87d8f17d
-FORMAT = 11  # number of the layout of index files; raised when what they hold changes
+FORMAT = 12  # number of the layout of index files; raised when what they hold changes
 Arrays = dict[str, NDArray[Any]]
 
 

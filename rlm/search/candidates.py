@@ -329,15 +329,17 @@ class Searcher:
                 allowed: AllowedDocs | None,  # memories that may be found; None: all
                 ) -> RankedList:          # best first
         """Return a ranking in which memories have moved by their relation to others. Among many conversations, the turn that opens one
-        moves up with it. A memory that takes the place of an earlier one moves above it, unless the question asks about what was:
+        moves up with it. A memory that takes the place of an earlier one moves above it, and below it where the question asks what was:
         it is linked as `LATER` and the question is about it, too, or it was written singly, is like the earlier one and tells a
         change. Both take vectors."""
         own, c = self.index.scorer.ranker, self.index.metadata
         weights, many = own if isinstance(own, ScoreWeights) else DEFAULT_WEIGHTS, self._opening
         if many and weights is own:
             ranked = with_openings(ranked, c, weights.opening * many)
-        if not len(ranked) or features.before or not weights.update or self.index.semantic.model is None:
+        if not len(ranked) or not weights.update or self.index.semantic.model is None:
             return ranked
+        if features.before:
+            return self._earlier_first(ranked, weights.update) if features.earlier and weights is own else ranked
         first = len(without_surplus(ranked, UPDATES_OF))  # what is below these is below all that may move
         later = self.index.storage.edge_table.targets(ranked[:first].seqs.tolist(), LATER)
         ranked, links = self._with_linked(measured, ranked, later, allowed) if later and measured else (ranked, [])
@@ -353,6 +355,17 @@ class Searcher:
         for old, new in links:
             takes[old, new] = 1
         return promote_updates(ranked, told, takes, weights.update)
+
+    def _earlier_first(self, ranked: RankedList, margin: float) -> RankedList:
+        "The ranking, with what was true before above what tells its change, for a question about what was."
+        c, seqs = self.index.metadata, ranked.seqs[:UPDATES_OF]
+        docs = c.docs(seqs)
+        changes = np.flatnonzero(c["changes"][docs] & (c["session"][docs] < 0))
+        if not len(changes):
+            return ranked
+        told, takes = c["said"][docs], np.zeros((len(docs), len(docs)), np.float32)
+        takes[changes] = self.index.semantic.kinship(seqs)[changes] * (told[changes, None] > told[None, :])
+        return promote_updates(ranked, -told, takes, margin)
 
     def _with_linked(self, measured: MeasuredQuery, ranked: RankedList, later: Mapping[int, Mapping[int, float]],
                      allowed: AllowedDocs | None) -> tuple[RankedList, list[tuple[int, int]]]:

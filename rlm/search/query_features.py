@@ -4,9 +4,10 @@
 
 # %% auto #0
 __all__ = ['ANSWER_TYPES', 'TIME', 'TELEPHONE', 'CODE', 'EMAIL', 'MONEY', 'COUNT', 'PERSON', 'MOST_NAMED', 'FEW_NAMES',
-           'PartialDate', 'dates_in', 'asked_types', 'told_types', 'asks_now', 'asks_before', 'past_moment',
-           'tells_change', 'identifiers_in', 'numbered_things', 'tells_other_number', 'names_in_other_script',
-           'question_form', 'name_parts', 'names_in', 'dominant_script', 'QueryFeatures', 'extract_query_features']
+           'PartialDate', 'dates_in', 'asked_types', 'told_types', 'asks_now', 'asks_before', 'asks_earlier',
+           'past_moment', 'tells_change', 'identifiers_in', 'numbered_things', 'tells_other_number',
+           'names_in_other_script', 'question_form', 'name_parts', 'names_in', 'dominant_script', 'QueryFeatures',
+           'extract_query_features']
 
 # %% ../../nbs/30_search/01_query_features.ipynb #8a17bf29
 import re
@@ -169,9 +170,16 @@ def asks_now(query: str,  # question, in English or Korean
     return _ASKS_NOW.search(query) is not None
 
 
-_ASKS_BEFORE = LazyPattern(r"\b(used to|before|back then|originally|at first|initially|former(?:ly)?|previous(?:ly)?|"
-                          r"(?:my|our|your|his|her|their|the) old)\b|예전|옛날|원래|이전|전에|처음|"
-                          r"[가-힣]기 ?전|시절|[가-힣]던 (?=[가-힣])", re.I)
+_ASKS_BEFORE = LazyPattern(r"\b(used? to|before|back then|originally|at first|initially|former(?:ly)?|previous(?:ly)?|"
+                          r"(?:my|our|your|his|her|their|the) old|"
+                          r"last (?:flat|apartment|house|home|place|address|job|company|school|car|phone|landlord|boss))\b|예전|옛날|원래|"
+                          r"이전|전에|처음|[가-힣]기 ?전|시절|[가-힣]던 (?=[가-힣])|"
+                          r"(?<![가-힣])(?:지난|전) ?(?:집|방|동네|직장|회사|학교)", re.I)
+_WAS = LazyPattern(r"\b(?:used to|did\b.*\buse to|back then|originally|at first|initially|former(?:ly)?|previous(?:ly)?)\b|"
+                   r"예전|옛날|원래|이전|처음|시절", re.I)
+_OF_CHANGE = LazyPattern(  # asks of the change itself: *When did I leave my old job?*
+    r"\b(?:when|why|how|how long ago) did \w+(?: \w+)? (?:move|leave|quit|sell|switch|change|stop|cancel|postpone|swap|replace|drop)\b|"
+    r"(?:언제|왜|어쩌다|어떻게) ?(?:[가-힣]+ )*(?:그만|관[두뒀]|이사|이직|퇴사|바[꾸꿨뀌뀐]|옮[겼긴]|팔았|끊었|취소|변경|미뤘|헤어)", re.I)
 _TWO_DIGITS = LazyPattern(r"(?<![A-Za-z])\d\d")  # of a year, if there is one
 _SPEAKS_OF_PAST = LazyPattern(r"\b(did|was|were|had)\b|[가-힣](?:았|었|였|했)|[갔왔났봤샀섰탔됐썼했]|[가-힣]던 ?(?=[가-힣])", re.I)
 
@@ -181,9 +189,21 @@ def asks_before(query: str,  # question, in English or Korean
     "Return whether a question asks about what was: *used to*, *before*, *originally*; 예전, 원래; *Where did I live in 2024?*."
     if _ASKS_BEFORE.search(query) is not None:
         return True
-    if _SPEAKS_OF_PAST.search(query) is None:
-        return False
+    return _SPEAKS_OF_PAST.search(query) is not None and _names_time(query)
+
+
+def _names_time(query: str) -> bool:
+    "Whether a question names a past day, week, month or year: *last month*, *in 2024*."
     return relative_moment(query, ANY_DAY) is not None or (_TWO_DIGITS.search(query) is not None and any(d.year for d in dates_in(query)))
+
+
+def asks_earlier(query: str,  # question, in English or Korean
+                 ) -> bool:
+    """Return whether a question asks what was true before something changed: *originally*, *used to*, *When was it before it moved?*;
+    not *What should I pack before the trip?*, nor *When did I leave my old job?*, which asks of the change."""
+    if _ASKS_BEFORE.search(query) is None or _OF_CHANGE.search(query) is not None:
+        return False
+    return (_WAS.search(query) is not None or _SPEAKS_OF_PAST.search(query) is not None) and not _names_time(query)
 
 
 def past_moment(query: str,     # question, in English or Korean
@@ -202,9 +222,9 @@ def past_moment(query: str,     # question, in English or Korean
 _TELLS_CHANGE = LazyPattern(
     r"\b(now|chang(?:ed?|es|ing)|moved|moving|switch(?:ed|ing)|no longer|any ?more|instead|quit|stopped|gone off|replac(?:ed|es|ing)|new|"
     r"from now on|as of|shifted|postponed|pushed|brought forward|updated?|cancell?ed|correction|used to|sold|swapp?ed|gave up|given up|"
-    r"dropped|doubled|halved)\b|"
+    r"dropped|doubled|halved|bumped|put off|put back|rescheduled|renamed|promoted|went up|gone up|raised|lowered)\b|"
     r"이제|바[뀌뀐꿨꾸꿔]|변경|옮[겼긴김]|대신|더는|더 ?이상|그만[두뒀]|끊[었기]|새로|앞으로|취소|미[뤘룸뤄]|"
-    r"연기[됐했]|당겨|정정|이사|지금은|요즘은", re.I)
+    r"연기[됐했]|당겨|정정|이사|지금은|요즘은|로 ?(?:연기|앞당|당겼|올[라랐려렸]|내[려렸]|밀[려렸]|줄[었여]|늘[었려])", re.I)
 
 
 def tells_change(text: str,  # text of a memory, in English or Korean
@@ -326,8 +346,8 @@ def dominant_script(text: str,  # question, or text of a memory
 FEW_NAMES = 64  # parts of names, up to which testing each in turn is faster than splitting the question into words
 _HINTS = LazyPattern("|".join(dict.fromkeys(m[:3] for m in MONTHS)) + "|19|20|월|"  # every text with a date has one
                     "now|these d|current|at the mom|present|still|any ?more|latest|newest|today|요[즘새]|지금|현재|이제|최근|아직|"
-                    "used to|before|back then|original|at first|initial|former|previous| old |예전|옛날|원래|이전|전에|처음|"
-                    "기 ?전|시절|던 |last |ago|yesterday|past|지난|저번|[작전]년|어제|[일주달월년해] 전")
+                    "use to|used to|before|back then|original|at first|initial|former|previous| old |예전|옛날|원래|이전|전에|처음|"
+                    "기 ?전|시절|던 |전 ?[집방동직회학]|last |ago|yesterday|past|지난|저번|[작전]년|어제|[일주달월년해] 전")
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,6 +360,7 @@ class QueryFeatures:
     script: int = 0  # script of most of its words: 1: Korean; -1: Latin; 0: both equally, or neither
     now: bool = False  # whether it asks about the present
     before: bool = False  # whether it asks about what was
+    earlier: bool = False  # whether it asks what was true before something changed
     identifiers: tuple[str, ...] = ()  # numbers and codes by which it names a thing
     names: tuple[str, ...] = ()  # parts of names by which it names `speakers`
 
@@ -355,7 +376,7 @@ def extract_query_features(question: str,                         # question as 
         return QueryFeatures(asks=asks, script=which, identifiers=named) if asks or named else _SCRIPT_ONLY[which]
     names = tuple(sorted({*names_in(text, known), *(name for pair in across for name in pair)}))
     spoke = frozenset(number for name in names for number in known.get(name, ()))
-    return QueryFeatures(spoke, dates_in(text), asks, which, asks_now(text), asks_before(text), named, names)
+    return QueryFeatures(spoke, dates_in(text), asks, which, asks_now(text), asks_before(text), asks_earlier(text), named, names)
 
 
 _SCRIPT_ONLY = {kind: QueryFeatures(script=kind) for kind in (-1, 0, 1)}

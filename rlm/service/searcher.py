@@ -31,7 +31,7 @@ from ..search.relevance import BY_WORDS
 from ..search.lexical.bm25 import CONTEXT_FIELDS
 from ..search.asked_period import asked_period
 from ..search.relative_time import Period
-from ..search.query_features import asks_before, past_moment
+from ..search.query_features import asks_before, asks_earlier, past_moment
 from ..search.scoring import SCORE_EPSILON, UPDATE
 from ..recall.anchoring import AnchoredSearcher
 from ..recall.anchors import AnchorManager, SearchReach
@@ -41,7 +41,15 @@ from ..recall.graph import GraphIndex
 from ..companion.fact_extraction import asked_facts
 from ..companion.fact_lookup import corrector_of, ended_of, past_of, stating_facts
 from ..companion.policy import answers_nothing, only_asks
-from ..companion.reranking import corrections_first, fact_first, merge_duplicates, reply_first, successor_first, told_then_first
+from rlm.companion.reranking import (
+    corrections_first,
+    earlier_first,
+    fact_first,
+    merge_duplicates,
+    reply_first,
+    successor_first,
+    told_then_first,
+)
 from .memory_context import MemoryContext
 from .reader import MemoryReader
 from .results import Explanation, Hit, Parts, SearchResults, by_column, make_hit
@@ -148,7 +156,7 @@ class MemorySearcher:
         if (found := self._search_index(query, k)) is None:
             return SearchResults(query.text, query.filters, self.full_text(query, k), source="full text")
         found = self._reply_first(query, self._without_acknowledgements(query, found, k), k)
-        found = self.known_first(query, self._successor_first(query, found))
+        found = self._earlier_first(query, self.known_first(query, self._successor_first(query, found)))
         found = merge_duplicates(self._told_then_first(query, found, k))[:k]
         hits = tuple(make_hit({"rank": n, "score": h.score, "memory": h.record, "parts": h.shares, "relevance": h.relevance,
                                "past": h.past, "duplicates": h.duplicates, "placed_by": h.placed_by}) for n, h in enumerate(found, start=1))
@@ -205,6 +213,18 @@ class MemorySearcher:
             hit = next((h for h in found if record.id in (h.record.id, *h.duplicates)), None) or self._without_evidence(query, record)
             found = fact_first(found, hit, self._relevance_by_words) if hit else found
         return found
+
+    def _earlier_first(self, query: Query, found: list[ExplainedHit]) -> list[ExplainedHit]:
+        "The hits, after what the best of them has ended, where the question asks what was: *Where did I work before Globex?*"
+        if query.filters.now is not None or not found or not asks_earlier(query.text):
+            return found
+        best = found[0].record
+        gone = self.storage.facts.ended_by([best.seq]).keys() - {best.seq}
+        before = next((h for h in found if h.record.seq in gone), None)
+        if before is None and gone:
+            records = self.storage.memories.records(sorted(gone))
+            before = next(filter(None, (self._without_evidence(query, records[s]) for s in sorted(records, reverse=True))), None)
+        return earlier_first(found, before) if before else found
 
     def _in_other_script(self, question: str, asked: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         "The facts that a question asks of somebody, under the names that memories have for them in the other script: 서연 for Seoyeon."
