@@ -110,7 +110,7 @@ def grammar() -> Grammar:
 # %% ../../nbs/85_companion/02_english.ipynb #c9350e9d
 _TYPED = LazyPattern(  # contractions without their apostrophe, as they are typed on a phone; *its*, *were*, *well* and *ill* are words
     r"\b(?:([Ii])(m|ve)(?= [a-z])|((?i:do|does|did|is|are|was|were|have|has|had|could|would|should|ca|wo))nt|"
-    r"((?i:that|what|where|when|who|how|there|he|she))s|((?i:they|you))(re|ve))\b")
+    r"((?i:that|what|where|when|who|how|there|he|she))s|((?i:they|you))(re|ve)|((?i:the|my|our) [a-z]+)s(?= going (?:up|down)\b))\b")
 _AFTERWORD = LazyPattern(  # what ends a line of a chat and says nothing: *lol*, `:(`
     r"(?:[\s,.!]*(?:(?<!\w)(?i:lol|lmao|rofl|ha(?:ha)+h?|hehe|ffs|tbh|xx+|woo+|yay)\b|(?<!\w)[:;]['-]?[()DP/]+|<3|"
     r"[\u2639\u263a\U0001f300-\U0001faff\ufe0f]))+[\s.!]*$")
@@ -120,7 +120,8 @@ def spelled_out(text: str,  # a sentence or a turn, as it was typed
                 ) -> str:
     "Return a text with the apostrophes that were left out: *im vegan* as *i'm vegan*."
     return _TYPED.sub(
-        lambda m: f"{m[1]}'{m[2]}" if m[1] else f"{m[3]}n't" if m[3] else f"{m[4]}'s" if m[4] else f"{m[5]}'{m[6]}", text)
+        lambda m: f"{m[1]}'{m[2]}" if m[1] else f"{m[3]}n't" if m[3] else f"{m[4]}'s" if m[4] else f"{m[5]}'{m[6]}" if m[5]
+        else f"{m[7]} is", text)
 
 
 _DROPPED = LazyPattern(  # beginning of a turn whose verb has no subject: it is the speaker's
@@ -154,9 +155,12 @@ _SHORT = tuple((ending, LazyPattern(short), long) for ending, short, long in (
                       rf"(?:\d[\d -]*|{one_of(ENGLISH_NUMBERS, 1, 12)})(?=(?: now| today)*(?:[,.!]|$)))\b)", " is ")))
 _PARTS = LazyPattern(r";| (?:[—–-] |(?:and|but|so) (?=(?:now )?(?:i|i'm|my|he|she|we|they|now)\b))|, "
     r"(?=(?:now )?(?:i|my|they|he|she|it|we|our) |"
-    r"(?-i:[A-Z][a-z]+) is (?:now )?(?:my|our) )|, (?:and|but|so) (?=(?:(?-i:[A-Z][a-z]+)|(?:the|our) \w+) (?:is|are|was|were|has|"
+    r"[\w'-]+ (?:(?:is|has|took) )+(?:(?:now|just|taking|taken|over|as) )*(?:my|our) )|"
+    r"(?:,| and| but)* so (?=(?:not|no longer) [^,]+$)|, (?:and|but|so) (?=(?:(?-i:[A-Z][a-z]+)|(?:the|our) \w+) (?:is|are|was|were|has|"
     r"have|had|can|can't|cannot|does|doesn't|will|won't|\w+s|\w+ed) )", re.I)
 _QUOTED = LazyPattern(r"[\"“”«»]")
+_NOT_ANY_MORE = LazyPattern(  # *I eat fish, so not really vegetarian any more*
+    r"(?:so |and |but )*(?:not (?:really |exactly |quite )?(?:an? )?[a-z-]+ any ?more|no longer (?:an? )?[a-z-]+)$", re.I)
 
 
 _AND_THEN = LazyPattern(r"(?:,| and| but| and then|, and|, but) (?=(?:(?:now|also|then) )?(?:bought|got|started|joined|moved|became|"
@@ -196,6 +200,10 @@ def _cut(plain: str) -> list[str]:
 
 _ONE = r"(?i:i|we|the user|(?:my|our) [\w'-]+(?: [\w'-]+)?)|(?!(?:The|A|An|My|Our|What|Where|Who|How)\b)[A-Z][\w'-]+"  # who does something
 _DOES = rf"(?P<s>{_ONE}) (?P<p>[a-z][\w'-]*(?: [\w'-]+){{0,5}}?)"
+_TAKES_OVER = LazyPattern(  # *Marcus is taking over as my boss*
+    r"(?P<v>[^\s,;:]+(?: (?!(?:is|has|have|had|just|now|will)\b)[^\s,;:]+)?) (?:(?:is|has|have|had|just|now|will be) )*"
+    r"(?:taking|took|taken|stepping|stepped) (?:over|in) as "
+    r"(?P<r>(?:my|our|the user's) [\w -]{2,30}?)(?: (?:from|for|after|since|on|in) .*| now)?$", re.I)
 _WHERE = r"(?P<w>where|what|who|whom|how old|that|which)"
 _SOME = r"(?!(?:reason|way|time|day|date|week|month|year|moment|point|fact|problem|more|less|last time|first time|next time)\b)"
 _THE_ONE = rf"the {_SOME}(?:[\w-]+ ){{0,2}}?[\w-]+"
@@ -232,6 +240,8 @@ _BOSS = LazyPattern(f"(?:{'|'.join(english_names('boss'))}|manager|supervisor)")
 
 def _in_plain_order(clause: str) -> str:
     "A clause with its subject first: *I live in Oslo* for *Oslo is where I live*, *my home is Oslo* for *Oslo is my home*."
+    if " as " in clause and (m := _TAKES_OVER.match(clause)):
+        return f"{m['r']} is {m['v']}"
     if " is " not in clause and " are " not in clause:
         return clause
     if m := next((m for pattern in _FAVOURITE if (m := pattern.match(clause))), None):
@@ -245,7 +255,9 @@ def _in_plain_order(clause: str) -> str:
                 break  # *The kitchen is where I read*, *It is sad that I work for them*
             if at == "where" or english_wording(f"{m['p']} {m['v']}"):  # *The music that Miles plays is jazz* stays: a music is one
                 return f"{m['s']} {m['p']} {placed}{m['v']}"
-    if (m := _IS_MINE.match(clause)) and is_of_one((m["n"] or m["r"].removeprefix("the ").partition(" ")[2]).rpartition("'s ")[2]):
+    m = _IS_MINE.match(clause)
+    noun = (m["n"] or m["r"].removeprefix("the ").partition(" ")[2]).rpartition("'s ")[2] if m else ""
+    if m and is_of_one(noun):
         return f"{m['r'] or m['of'] + chr(39) + 's ' + m['n']} {m['is']} {m['v']}{m['now'] or ''}"
     return clause
 
@@ -266,6 +278,7 @@ def clauses(sentence: str,  # one sentence
     plain = _NOT_BUT.sub(r"\g<s> \g<y>, not \g<x>", plain.rstrip(" .!")) if " not " in plain else plain.rstrip(" .!")
     parts = [part.strip(" .,!") for part in _cut(plain)]
     parts = [part[m.end():] if (m := g.opener.match(part)) else part for part in parts]
+    parts = [f"I am {part}" if n and _NOT_ANY_MORE.match(part) else part for n, part in enumerate(parts)]
     if parts and _NEWS.match(parts[0]):
         parts[0] = f"I {parts[0][0].lower()}{parts[0][1:]}"
     if not any(g.unsure.search(part) for part in parts):
@@ -288,6 +301,7 @@ _PERSON_NAMED = LazyPattern(rf"{_LIVING} (?P<n>[A-Z][\w-]+(?: [A-Z][\w-]+)?)")  
 _THING = LazyPattern(rf"(?:.*'s |[Tt]he |[Tt]his |[Tt]hat )(?!{_LIVING}$).+|[Ii]t")  # *user's locker*, *the code*: 41 is no age in years
 _UNTOLD = LazyPattern(r"(?:his|her|their) ", re.I)  # *Her flight*: whose is not told
 _PRONOUN = LazyPattern(r"(he|she|it)(?: (?:just|now|actually|recently))?$", re.I)
+_LAST_AUXILIARY = LazyPattern(r"(?<=\w)(?: (?:got|gets|has|have|was|were|been|being))+$")  # *the move in got* pushed
 _LAST_PRONOUN = LazyPattern(r"[ ,](?:i|we|you|they|he|she|it)$", re.I)
 
 
@@ -333,7 +347,7 @@ def named_subject(words: str,    # the subject as it is written
     "Return whom or what a subject names, seen from the speaker; None for a pronoun that the sentence does not resolve."
     if words.rpartition(" ")[2].lower() in grammar().last_adverbs:
         words = grammar().trailing_adverbs.sub("", words)
-    words = words.strip(" ,")
+    words = _LAST_AUXILIARY.sub("", words.strip(" ,"))
     if words.lower() in ("i", "me", "we"):
         return speaker
     if words.lower().partition("'s ")[0] in ADDRESSED and not words.endswith(" Day"):  # *Mum*, *Dad's car*
@@ -388,13 +402,19 @@ _SOMEBODY = r"(?!.*\b(?:not|never)\b).+? (?:(?:have|has|had|just|now) )*"
 _MOVED = LazyPattern(
     rf"^{_SOMEBODY}(?:(?:am|is|are) (?:moving|pushing|shifting|changing|putting|bringing|postponing)|moved|pushed|shifted|rescheduled|"
     rf"postponed|changed|switched|brought|put) {_THING_OF}(?: (?:back|forward|up|off|over|out))?(?: from .+?)? (?:to|until|till) "
-    rf"(?P<v>{WHEN})$", re.I)  # *Han moved the meeting to Wednesday*
+    rf"(?P<v>{WHEN})$|"  # *Han moved the meeting to Wednesday*
+    rf"^(?:{_SOMEBODY}(?:cancell?ed|bumped|scrapped) {_THING_OF.replace('<r>', '<s>')}|{_THING_OF.replace('<r>', '<t>')} "
+    r"(?:got|was|is|has been) (?:cancell?ed|bumped|scrapped))(?:,| and| but| so)+ (?:(?:i|we|they|it|got|have|am|is|was|me|us|now|on) )*"
+    rf"(?:re-?booked|re-?scheduled|re-?arranged|moved|booked)(?: (?:me|us|it))?(?: (?:for|to|on|onto|in))* (?P<w>{WHEN})$", re.I)
 _PRICE_OF = rf"(?=(?:[\w'-]+ ){{0,4}}?(?:{_PRICED})\b){_THING_OF}"
 _REPRICED = LazyPattern(
     rf"^(?:{_SOMEBODY}(?:(?:am|is|are) (?:putting|raising|increasing|lowering|cutting)|put|raised|increased|upped|lowered|cut|dropped|"
-    rf"reduced) {_PRICE_OF}(?: (?:up|down))?|{_PRICE_OF.replace('<r>', '<s>')} (?:(?:have|has|just) )*(?:went|gone|rose|fell|dropped|"
-    r"increased)(?: (?:up|down))?)(?: from .+?)? to "
+    rf"reduced) {_PRICE_OF}(?: (?:up|down))?|{_PRICE_OF.replace('<r>', '<s>')} (?:(?:have|has|just|is|are) )*"
+    r"(?:went|gone|going|rose|fell|dropped|increased)(?: (?:up|down))?)(?: from .+?)? to "
     r"(?P<v>[$€£]?\d[\d,.]*(?: (?:dollars|euros|pounds|quid))?(?: (?:a|per) (?:day|week|month|year|hour))?)$", re.I)
+_TOLD_ME = LazyPattern(  # a change that one is told of is no claim of somebody's: *landlord says the rent is going up to 900*
+    r"^(?:(?:the|my|our) )?[\w'-]+ (?:(?:just|has|have) )*(?:told (?:me|us)|says|said|wrote|texted(?: me| us)?|emailed(?: me| us)?|"
+    r"(?:called|rang|phoned)(?: me| us)? to say|let (?:me|us) know|informed (?:me|us))(?: that)? (?=(?:the|my|our|they|it)\b)", re.I)
 _LET_GO = LazyPattern(  # *Noma let me go*
     r"^(?:[Tt]hey|[Ww]ork|(?:[Mm]y|[Tt]he) (?:boss|company|employer|firm|manager|work|management)|"
     r"(?:[Tt]he |[Mm]y )?(?P<v>[\w'&-]+(?: [\w'&-]+){0,2}?)) (?:(?:have|has|had|just|finally) )*"
@@ -558,9 +578,11 @@ def _by_another(clause: str, speaker: str, pronouns: bool) -> Statement | None:
     if m := _DIED.search(plain):
         dead = speaker if m["b"] else f"{speaker}'s {m['s'][4:]}" if m["s"][:4].lower() == "the " else named_subject(m["s"], speaker)
         return Statement(dead, DIED, _BOTH_WORDS.sub("both", m["b"].lower()) if m["b"] else "", ended=True) if dead else None
+    plain = _TOLD_ME.sub("", plain)
     if m := _MOVED.search(plain):
-        who = "it" if pronouns and m["r"].lower() == "it" else named_subject(m["r"], speaker)
-        return Statement(who, "time" if who == "it" else MOVED, m["v"], True) if who else None
+        thing = m["r"] or m["s"] or m["t"]
+        who = "it" if pronouns and thing.lower() == "it" else named_subject(thing, speaker)
+        return Statement(who, "time" if who == "it" else MOVED, m["v"] or m["w"], True) if who else None
     if m := _REPRICED.search(plain):
         words = m["r"] or m["s"]
         if own := _OWN.match(words):
@@ -717,8 +739,8 @@ def english_statements(sentence: str,          # one sentence
                 continue
             if (tail := _TAIL.search(found.value)) and tail.start():
                 found = replace(found, value=found.value[:tail.start()].rstrip(" ,"))
-            if found.relation == "name":
-                found = replace(found, value=_SPELT.sub("", found.value))  # *My sister's name is spelled Kathryn*
+            if found.relation == "name":  # *My boss is called Dana, seems nice*
+                found = replace(found, value=_SPELT.sub("", found.value).partition(",")[0])  # *My sister's name is spelled Kathryn*
             if (found.relation == "is" and subject == speaker and not (p.negated or p.ended) and _GIVEN_NAME.fullmatch(found.value)
                     and not grammar().condition.fullmatch(found.value)):
                 found = replace(found, relation="name", single=True)  # *I'm Hannah*; not *I'm Korean*

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from .english import WHEN, english_introduction, english_statements, spelled_out
 from .korean import MOMENT, SURNAMES, asked_of_near, asks_of_self, kin_subjects, korean_introduction, near_names
 from .korean import statements_about
-from .statement import Statement, language_data, normal_value, relation_of
+from .statement import Statement, alternatives, language_data, normal_value, relation_of
 from ..core.text import split_sentences, tokens
 from ..core.text.calendar_words import KOREAN_WEEKDAY, MONTH, WEEKDAY
 from ..core.text.kinship import ADDRESSED, korean_names
@@ -90,7 +90,7 @@ def placed(statement: Statement,  # a statement as the grammar has read it
 
 # %% ../../nbs/85_companion/04_fact_extraction.ipynb #43efe4a5
 _VALUE = r"(?:an? |the |on |at |in )?(?P<{}>[^,;.!?]{{1,40}}?)"  # a value, its article or preposition apart
-_THAT_ONE = (r"(?:(?:she|he|it|they|that)(?: is| are| was| were|['’]s|['’]re) (?:actually )?|"
+_THAT_ONE = (r"(?:(?:its|(?:she|he|it|they|that)(?: is| are| was| were|['’]s|['’]re)) (?:actually )?|"
              r"(?:it|they|that)(?: got| was| is| has been| had been|['’]s(?: been)?)? (?:now )?(?:moved|shifted|pushed|changed|rescheduled)"
              r" (?:back |forward )?to )")
 _STRONG = (r"(?:no|nope|actually|sorry|wait|oops|whoops|my (?:mistake|bad)|correction|scratch that|i mean|i meant|"
@@ -148,7 +148,8 @@ _BARE_WORDS = tuple((relation, LazyPattern(pattern)) for relation, pattern in zi
     r"(?P<new>(?:(?:Dr|Mrs?|Ms|Prof|St)\. )?[\w'’-]+(?: [\w'’-]+){0,2})(?i: actually| of course)?[.!]*$",
     rf"(?i:{_TAKES_BACK}(?:{_THAT_ONE}|it is )?)(?P<new>\d+(?:[.,]\d+)?)(?:이야|야|예요|이에요|입니다)?[.!]*$",
     rf"(?i:{_TAKES_BACK})(?:(?i:{_THAT_ONE}|(?:his|her|its|the) name is )(?P<new>[A-Z][\w'’-]+)|"
-    r"(?!진짜|농담|정말|아직|그거|이거)(?P<ko>[가-힣]{2,4}?)(?:이야|야|예요|이에요|입니다))[.!]*$", f"(?i:{_RANG})",
+    r"(?!진짜|농담|정말|아직|그거|이거)(?P<ko>[가-힣]{2,4}?(?: ?(?:쌤|선생님|[가-힣]{0,2}님))?)"
+    r"(?:이야|야|예요|이에요|입니다|이다|임))[.!]*$", f"(?i:{_RANG})",
     rf"(?i:^(?:{_OPENING})*(?:let['’]s |please )?make (?:that|it) (?:on |at |for )?)"
     rf"(?P<new>(?i:{WHEN}|{_AMOUNT})|\d+|(?:(?:Dr|Mrs?|Ms|Prof)\. )?[A-Z][\w'’-]+)"
     r"(?i:,? (?:same time|same place|instead|then|please))*[.!]*$|"
@@ -161,8 +162,8 @@ _BARE_WORDS = tuple((relation, LazyPattern(pattern)) for relation, pattern in zi
     r"(?:spelled|spelt|written(?: as)?) )(?P<new>[A-Z][\w'’-]+)[.!]*$|"
     rf"^(?i:(?:{_OPENING})*(?:it(?:['’]s| is) )?)(?P<own>[A-Z][\w'’-]+)(?i: with (?:an?|one|two|no|double) ['’]?\w{{1,2}}['’]?s?)[.!]*$|"
     r"^(?:(?:아니|아냐|아뇨|참|앗)[,.! ]+)?(?:이름은 |철자는 )?(?P<ko>[가-힣]{2,4}?)(?:이라고|라고) (?:써|씁니다|쓴다|적어)요?[.!~]*$",
-    rf"(?i:{_TAKES_BACK}(?:not (?:that|this)(?: one)?[,.]+ |the other(?: one)?[,.]+ )?(?:it is |it['’]s )?(?:in |at )?(?:the |an? )?)"
-    rf"(?P<new>(?!(?i:{_NO_NOUN})\b)[A-Za-z][\w'’-]+(?: (?!(?:{_NO_NOUN})\b)[\w'’-]+)?)[.!]*$|"
+    rf"(?i:{_TAKES_BACK}(?:not (?:that|this)(?: one)?[,.]+ |the other(?: one)?[,.]+ )?(?:it is |it['’]?s )?(?:in |at )?(?:the |an? )?)"
+    rf"(?P<new>(?!(?i:{_NO_NOUN})\b)(?:(?:Dr|Mrs?|Ms|Prof)\.? )?[A-Za-z][\w'’-]+(?: (?!(?:{_NO_NOUN})\b)[\w'’-]+)?)[.!]*$|"
     rf"^(?P<last>[A-Za-z][\w'’-]+(?: [\w'’-]+){{0,2}}),? (?i:i mean|i meant)[.!]*$|"
     rf"{_TAKES_BACK}(?!(?:{_NO_KOREAN_NOUN}))(?P<ko>[가-힣]{{2,8}}?)(?:이요|이에요|예요|입니다|{_NO_VERB})[.!~]*$"),
     strict=True))
@@ -180,6 +181,35 @@ _TAKEN = tuple((relation, LazyPattern(pattern, re.I)) for relation, pattern in (
      r"^(?:(?:oh|but|well|and|just|though)[, ]+)*(?:not|minus|except(?: for)?|without|apart from) (?:the |any )?"
      r"(?P<x>[a-z][\w'’-]+(?: [a-z][\w'’-]+)?)(?:,? (?:though|however|actually|any ?more))[.!]*$|"
      r"^(?:(?:아|아니|참|근데)[, ]+)?(?P<ko>[가-힣]{1,8}?)(?:은|는)? ?(?:빼고|빼고요|제외하고|제외|말고는?요?)[.!~]*$")))
+_MAY_STAND = (  # words between what is off and what takes its place
+    r"(?:(?:so|but|and|let['’]?s|(?:we|they|i|it|he|she)(?:['’]?(?:re|s|ll|m|d))?|is|are|now|moved|moving|changed|changing|switched|"
+    r"switching|pushed|rescheduled|rebooked|booked|got|gave|offered|me|us|doing|do|make|making|going|gonna|be|go|meet|meeting|said|try|"
+    r"have|has|to|for|on|at|with|in|off|instead|then|ok(?:ay)?) )*")
+_AS_BEFORE = r"(?:,? (?:now|instead|then|works?|ok(?:ay)?|is fine|is better|same time|same place|if that['’]?s ok(?:ay)?))*[.!~ㅠㅜ ]*$"
+_NAMED_PLACE = r"(?!(?i:it|that|this|she|he|they|what|i|we|everything|the power|wi-?fi|heating)\b)(?:the )?[\w'-]+?(?: [\w'-]+?)?"
+_SWAPPED = tuple(LazyPattern(pattern, re.I) for pattern in (  # *She can't do Wednesday, we're doing Friday*; *Rome's off, Lisbon instead*
+    r"^.*?\b(?:can(?:no|['’]?)t|couldn['’]?t|won['’]?t|(?:is|are|was)(?:n['’]?t| not) able to) (?:do|make|come|meet|manage)"
+    rf"(?: it)?(?: on| at| in| for)*(?: the)? (?P<old>{WHEN})(?: any ?more| after all| now)*[,;.—–-]* "
+    rf"{_MAY_STAND}(?P<new>{WHEN}){_AS_BEFORE}",
+    rf"^(?:{_OPENING})*(?P<old>{WHEN}) (?:(?:is|are|was) (?:off|out|full|no good|not (?:good|possible|going to work))|"
+    rf"(?:doesn['’]?t|does not|won['’]?t|didn['’]?t) (?:work|suit)\b)(?: out)?(?: for (?:me|us|her|him|them|[\w]+))?[,;.—–-]* "
+    rf"{_MAY_STAND}(?P<new>{WHEN}){_AS_BEFORE}",
+    rf"^(?:{_OPENING})*(?P<old>{_NAMED_PLACE})(?:['’]s| is| was| got)? "
+    r"(?:off|out|cancelled|canceled|not happening|fully booked)(?: the table)?"
+    rf"[,;.—–-]+ {_MAY_STAND}(?P<new>(?!(?:it|that|this|we|not)\b)[\w'-]+(?: [\w'-]+){{0,2}}?) "
+    r"(?:instead|now)[.!]*$",
+    rf"^.*?(?P<old>{MOMENT.pattern})(?:에는|에|은|는|이|가|엔)? ?(?:안 ?[된될됐돼되]|못 ?[온올하한했해간갈와]|힘들|어렵|안 ?맞)[가-힣]*,? "
+    rf"(?:[^ ]+ ){{0,3}}?(?P<new>{MOMENT.pattern})(?:에|(?:으)?로) ?(?:다시 )?"
+    r"(?:바꿨|바꿈|바꿔|바뀌|바뀜|옮|미[뤄뤘룸]|하기로|보기로|만나기로|했|변경|잡|당[겼김])[가-힣 ]*[.!~ㅠㅜㅋㅎ ]*$",
+    r"^(?:아 |참 |근데 )?(?P<old>[가-힣]{1,8}?)(?:은|는|이|가|을|를)? ?"
+    r"(?:취소(?:하고|됐고|돼서|되서|했고|됐어|했어)|접고|포기하고|무산[돼되]서?),? (?:그냥 |대신 )?"
+    r"(?P<new>[가-힣]{1,8}?)(?:에|로|으로|을|를)? ?(?:가기로|가려고|가는 걸로|하기로|먹기로|가자|간다|갈 ?거)[가-힣 ]*[.!~ㅠㅜㅋㅎ ]*$"))
+_EXCUSE = LazyPattern(  # what follows a correction, and says why the first was wrong: *i mixed them up*, `헷갈렸어`
+    r"[,;.]* (?:sorry|my bad|my mistake|oops|typo|autocorrect\w*|brain ?fart|(?:and )?i (?:(?:always|keep|just|totally|must have) )*"
+    r"(?:mix(?:ed|ing)?|got|get|mistyped|misread|misremembered|misheard|misspoke|forgot|confused?)\b"
+    r"(?: (?:it|that|them|up|wrong|two|the|both|days?|dates?|names?|mixed))*|"
+    r"i['’]?m (?:so |such )?(?:a |an )?(?:terrible|dumb|stupid|idiot|mess|tired|silly)|"
+    + "|".join(alternatives(language_data("ko")["closers"])) + r")[.!~ㅠㅜㅋㅎ ]*$", re.I)
 _SUCH = frozenset(["", "그거", "그게", "그건", "이거", "저거", "그쪽", "that", "this", "it", "that one", "this one"])  # of no value
 _CORRECTING = LazyPattern(_TAKES_BACK, re.I)
 _THOSE = frozenset(["걔", "얘", "쟤", "그녀", "그분", "그거", "he", "she", "it"])  # pronouns, which name no subject by themselves
@@ -194,7 +224,9 @@ def corrects(text: str,  # words of a memory
 def correction(sentence: str,  # one sentence
                ) -> Statement | None:  # its subject and relation are empty: they are those of the fact that has the old value
     "Return what a sentence without a subject corrects: *not Tuesday, Wednesday*, *Correction: 9:40*, `화요일 말고 수요일`."
-    said = sentence.strip()
+    said = _EXCUSE.sub("", sentence.strip())
+    if swapped := next((m for pattern in _SWAPPED if (m := pattern.match(said))), None):
+        return Statement("", "swapped", swapped["new"].strip(), True, instead_of=(swapped["old"].strip(),))
     if m := _BARE.match(said):
         return Statement("", "", m["new"], True)
     for relation, m in ((relation, m) for relation, pattern in _TAKEN if (m := pattern.match(said))):
@@ -300,7 +332,8 @@ def text_facts(text: str,              # words of a memory
         if all(s.relation == "is" for s in read) and (name := _introduced(sentence, sentences[0] if n == 1 else "", n)):
             read = [Statement(speaker, "name", name, False)]  # ends no other: it may be said of somebody in a picture, or pasted
         found = [s for s in (placed(statement, sentence) for statement in read) if s is not None]
-        if (corrected := correction(sentence)) and (not corrected.instead_of or all(s.subject in _THOSE for s in found)):
+        if (corrected := correction(sentence)) and (
+                corrected.relation == "swapped" or not corrected.instead_of or all(s.subject in _THOSE for s in found)):
             read = found = _corrected_clause(corrected, speaker, about)
         if read and _is_untrue(sentence, following):
             found, about = [], ""

@@ -122,7 +122,7 @@ _PARTS = LazyPattern(r"(?<=[가-힣])(?<=는데|은데|ㄴ데|지만|었고|았�
     r"요즘|현재|올해|작년|최근|나는|난|저는|전 |우리|내 |제 ))|\s*[,;]\s+(?=(?:지금|이제|요즘|나는|난|저는|내 |제 ))")
 _JOINED = LazyPattern(r"(?<=[가-힣])(?:(?<=이고|이며|었고|았고|였고|했고|있고|없고|먹고|살고|우고|쓰고|니고|시고)|"
     r"(?<=아하고|어하고|일하고)|(?<=는데|은데|인데|지만|니까)|"
-    r"(?<=아서|어서|해서|여서|와서|워서|려서|져서|라서))(?<!아니고),? "
+    r"(?<=아서|어서|해서|여서|와서|워서|려서|져서|라서|셔서|돼서))(?<!아니고),? "
     r"(?!있|싶|계|보니|나서)")  # `딸은 여섯 살이고 알레르기가 있어`: two clauses
 _ENDED_CLAUSE = LazyPattern(r"(?<=[가-힣])(?<=이야|예요|에요|있어|없어|했어|었어|았어|니다) "
     r"(?!보|봤|줘|줬|있|하|해|했|서|라|지|버|놔|놨)")  # `딸 하나 있어 이름은 하윤이야`: two clauses
@@ -137,6 +137,8 @@ _POSTPOSED = LazyPattern(rf"(?P<a>(?:.* )?)(?P<v>[가-힣]*(?:{_PAST}[어다]?�
 _CHANGE_TOLD = LazyPattern(  # a change that one is told of is none of somebody's claims: `목요일로 바뀌었대`
     rf"((?:^| )(?:{MOMENT.pattern}|\d[\d,.]* ?만? ?원)(?:으)?로 "
     r"(?:바뀌었|바꼈|옮겨졌|미뤄졌|연기됐|변경됐|당겨졌|옮겼|미뤘|바꿨|밀렸|늦춰졌|늦췄|지연됐|올랐|내렸)|.*(?:취소|무산)(?:됐|되었))대요?$")
+_RAISED = LazyPattern(  # `월세 70으로 올린대`
+    r"(?P<a>(?:^| )\d[\d,.]*(?: ?[만천백]*)? ?원?(?:으)?로 )(?:(?P<u>올린|인상한|올릴 ?거)|(?:내린|인하한))대요?$")
 
 
 _FOUND_OUT = LazyPattern(  # what an examination has found is none of somebody's claims: `검사해 보니 땅콩 알레르기가 아니래`
@@ -180,7 +182,7 @@ def clauses(sentence: str,  # one sentence
     "Yield the clauses of a sentence that states something; none of a question, quotation, guess or report."
     bare = " ".join(sentence.split()).rstrip(" .!~…。ㅋㅎㅠ^")
     if bare.endswith(("대", "대요")):
-        bare = _CHANGE_TOLD.sub(r"\1어", bare)
+        bare = _RAISED.sub(lambda m: f"{m['a']}{'올랐어' if m['u'] else '내렸어'}", _CHANGE_TOLD.sub(r"\1어", bare))
     if bare.endswith(("로", "서", "에", "을", "를")) and (m := _POSTPOSED.fullmatch(bare)):
         bare = f"{m['a']}{m['n']} {m['v']}"
     if "알레르기" in bare or "알러지" in bare:
@@ -378,6 +380,11 @@ def named_value(relation: str,   # a property that the topic names: `이름`, `�
 # %% ../../nbs/85_companion/03_korean.ipynb #28d7f056
 _PLACE = LazyPattern(r"^([^ ]+)(?:에서|에서는) ")
 _LANDLORD = LazyPattern(r"(?:집주인|주인|건물주|회사|학교|학원|병원|구청|관리실|관리사무소|사장님?)$")  # who sets what the speaker pays
+_SUM_CHANGED = LazyPattern(  # `월세 70으로 올렸어`
+    r"(?P<r>[^ ]+) (?:(?P<a>\d[^ ]*)에서 )?(?P<v>\d[^ ]*?)(?:으로|로) ?(?:올랐|올렸|내렸|인상|인하)")
+_BOOKED_ANEW = LazyPattern(  # `기차 취소되서 13일 9시꺼로 다시 끊었어`
+    r"(?P<r>[^ ]+?)(?:가|이|을|를)? (?:취소[돼되됐했하][가-힣]*|놓[쳐친쳤][가-힣]*|결항[돼되이][가-힣]*),? "
+    rf"(?P<v>{MOMENT.pattern}) ?(?:걸로|거로|꺼로|껄로|것으로|로|으로|에) ?(?:다시 )?(?:끊|예약|예매|잡|바꿨|변경|탔)")
 _SUM = LazyPattern(r"\d[\d,.]*(?: ?[만천백]+)? ?(?:원|퍼센트|%)?(?:씩)?")
 
 
@@ -387,11 +394,14 @@ def _rescheduled(t: Topic, speaker: str, instead: tuple[str, ...]) -> Statement 
             t.subject == speaker or t.predicate[m.end("r")] in "을를"):
         event, by = _PLACE.sub(r"\1 ", m["r"]), t.subject != speaker  # `치과에서 예약을` is `치과 예약`
         return Statement(event, MOVED if by or event != m["r"] else "time", m["v"], True, instead_of=(*instead, *filter(None, [m["a"]])))
-    if not t.relation and _LANDLORD.search(t.subject) and (m := _OBJECT_CHANGED.match(t.predicate)) and _SUM.fullmatch(m["v"]):
+    if not t.relation and _LANDLORD.search(t.subject) and (
+            m := _OBJECT_CHANGED.match(t.predicate) or _SUM_CHANGED.match(t.predicate)) and _SUM.fullmatch(m["v"]):
         return Statement(speaker, relation_of(m["r"])[0], m["v"], True, instead_of=(*instead, *filter(None, [m["a"]])))
     if t.subject == speaker and not t.relation and (m := particles()["booked"].fullmatch(t.predicate)) and (m["a"] or m["r"]):
         event = _event_name(m["a"] or m["r"])  # a lesson or a meeting may be one of several, and ends none before
         return Statement(event, "time", m["v"], bool(_APPOINTMENT.fullmatch(event)), instead_of=instead)
+    if t.subject == speaker and not t.relation and (m := _BOOKED_ANEW.match(t.predicate)):
+        return Statement(m["r"], MOVED, m["v"], True, instead_of=instead)
     m = _CHANGED.match(t.predicate)
     if m is None or t.relation or (m["a"] and not MOMENT.fullmatch(m["v"])):
         return None

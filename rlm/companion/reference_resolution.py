@@ -18,7 +18,7 @@ from .life_events import TOGETHER_AGAIN, over_with_couple
 from .memory_facts import HAD, PRONOUNS, RETURNED, SWITCHED, speaker_of, with_value
 from .statement import DIED, MOVED, Statement, language_data, list_members, normal_value
 from .value_equality import in_both_languages, in_fewer_words, kin_names, names_value, same_value, verb_of
-from ..core.text import clip, split_sentences
+from ..core.text import clip, split_sentences, tokens
 from ..core.text.calendar_words import KOREAN_WEEKDAYS, WEEKDAYS
 from ..core.text.kinship import FAMILY, english_names, korean_names
 from ..core.text.normal_form import LazyPattern
@@ -89,7 +89,7 @@ def _earlier(memories: MemoryTable, record: MemoryRecord, most: int) -> list[Mem
 _WHEN = LazyPattern(rf"(?<![\w:]){ENGLISH_WHEN}(?![\w:])|{KOREAN_WHEN.pattern}", re.I)
 _RESCHEDULED = LazyPattern(  # words of a moment that is another one now
     r"\b(?:moved|moving|(?:re)?scheduled|pushed|postponed|put (?:off|back)|delayed|shifted|switched|changed|brought|now)\b|"
-    r"미[뤄뤘루]|변경|바[꿨꾸꿔뀌뀐뀔뀜]|연기|옮[겼겨기김]|당[겼겨김]|늦[춰췄]|조정|밀[렸려]|지연")
+    r"미[뤄뤘루룸]|변경|바[꿨꾸꿔꿈뀌뀐뀔뀜]|연기|옮[겼겨기김]|당[겼겨김]|늦[춰췄춤]|조정|밀[렸려림]|지연|취소[돼되됐]")
 _ONE_WEEK = LazyPattern(  # what comes again is at another time this once: `다음주는 수업 목요일로 옮김`
     r"(?:이번|다음|담|요번) ?주.*(?:수업|레슨|강의|과외|학원|운동|알바|근무)")
 _CALENDAR = LazyPattern(r"(?<=[가-힣]) (?:날짜|시간|일정|일시)$")  # `수업 시간` moves with `수업`
@@ -395,7 +395,7 @@ class ReferenceResolver:
     def _said_before(self, record: MemoryRecord, fact: Fact, instead: tuple[str, ...]) -> Fact | None:
         """What a turn before states that has the older value once, though no fact was kept of it: *The movers come on Saturday*. Where the
         older value is not named, the turn is the speaker's last, and has a value of the new one's form."""
-        who, turns = speaker_of(record), _earlier(self.memories, record, 1 if record.session is None else _TURNS if instead else 2)
+        who, turns = speaker_of(record), _earlier(self.memories, record, _TURNS if instead else 1 if record.session is None else 2)
         turns = [t for t in turns if not any(f.valid_to for f in self.facts.of([t.seq]).get(t.seq, ()))]
         own = [t for t in turns if speaker_of(t) == who]
         if not instead:
@@ -404,7 +404,8 @@ class ReferenceResolver:
             return _told_of(own[0], "", fact.value) or (_told_of(own[0], one, fact.value) if one else None) if own else None
         for turn in (*own, *(t for t in turns if speaker_of(t) != who and t.role in (None, "user", "assistant"))):
             old = _named_once(turn.text, instead[0]) or _named_once(turn.text, _WEEKDAYS.get(instead[0], ""))
-            if old and alike(old, fact.value) and (told := _told_of(turn, old, fact.value)):
+            same = alike(old, fact.value) or (fact.relation == "swapped" and old[:1].isupper() == fact.value[:1].isupper())
+            if old and same and (told := _told_of(turn, old, fact.value)):
                 return told
         return None
 
@@ -484,12 +485,14 @@ class ReferenceResolver:
         *Mia's swimming class is on Mondays*."""
         me, found = normal_value(speaker_of(record)), list[tuple[MemoryRecord, str]]()
         [*_, noun] = fact.subject_key.split()
+        words = set(tokens(fact.subject_key.removeprefix(f"{me}'s ")))
         for old in self.memories.records(range(max(1, record.seq - _MOVED_WITHIN), record.seq)).values():
             own = (old.namespace, old.kind, old.valid_to, speaker_of(old)) == (record.namespace, "block", None, speaker_of(record))
-            if own and "?" not in old.text and len(old.text) <= ANSWER and _mentions(old.text, noun):
+            whole = bool(words) and words <= set(tokens(old.text))  # *the move in* of *moving in on June 1*
+            if own and "?" not in old.text and len(old.text) <= ANSWER and (whole or _mentions(old.text, noun)):
                 moments = [m[0] for m in _WHEN.finditer(old.text)]
                 named = _modifiers(normal_value(_WHEN.sub("", old.text)).rpartition(noun)[0] + noun, fact.subject_key, me)
-                found += [(old, moments[0])] if len(moments) == 1 and named is not None else []
+                found += [(old, moments[0])] if len(moments) == 1 and (whole or named is not None) else []
         if len(found) != 1 or self.facts.of([found[0][0].seq]):
             return ()
         [(old, moment)] = found

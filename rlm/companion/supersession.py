@@ -55,7 +55,7 @@ def ends(new: Fact,                         # a newer fact
     if (affirmed and was_affirmed and not instead_of and alike) or not (affirmed or was_affirmed):
         return False
     gone = new.ended and new.relation_key == POSSESSION  # *sold the camera stand*: not the camera
-    same = new.value_key == old.value_key if gone else same_value(
+    same = new.value_key == old.value_key or (old.single and old.value_key.endswith(f" {new.value_key}")) if gone else same_value(
         new.value_key, old.value_key, old.relation_key if new.single and old.single else "")
     related = verb_of(new.relation_key) == verb_of(old.relation_key) != ""  # two switches are two facts
     if any(names_value(v, old) for v in instead_of) and not same:
@@ -102,6 +102,20 @@ def _long_over(text: str, fact: Fact, other: Fact) -> bool:
         return False
     years = [int(a or b) for a, b in _YEAR.findall(text)]
     return bool(_LONG_AGO.search(text)) or any(year < other.valid_from.year for year in years)
+
+
+_ROLES = frozenset((*english_names("boss", "landlord", "flatmate"), "manager", "supervisor",
+                    *korean_names("chief", "boss", "landlord", "flatmate")))  # roles that one person has at a time
+
+
+def _named_before(facts: FactTable, namespace: str, me: str, new: Fact) -> list[Fact]:
+    "Who had a role, in the other wording: *My boss is called Dana* of *Marcus is my boss now*, and the other way round."
+    by_name = new.relation_key == "name" and new.subject_key.startswith(f"{me}'s ")
+    role = new.subject_key.removeprefix(f"{me}'s ") if by_name else new.relation_key if new.subject_key == me else ""
+    if role not in _ROLES or not new.affirmed:
+        return []
+    had = facts.about(namespace, me, role) if by_name else facts.about(namespace, f"{me}'s {role}", "name")
+    return [o for o in had if o.affirmed and not same_value(new.value_key, o.value_key, "name")]
 
 
 _OUTLIVED = frozenset({"name", "birthday", "birthplace", "time", "place", DIED})  # relations that hold of the dead, too
@@ -308,6 +322,8 @@ class FactKeeper:
         "The current facts that a fact may end, or be ended by."
         namespace = update.record.namespace
         rivals = self.facts.related(namespace, fact, instead) + self.references.in_other_script(namespace, fact)
+        if fact.ended and fact.relation_key == POSSESSION:  # *sold the corolla*: of the *2014 corolla* that is driven
+            rivals += [o for o in self.facts.about(namespace, fact.subject_key, "vehicle") if o not in rivals]
         if fact.ended and not (fact.relation_key or fact.value_key.isascii()):  # `삼성 그만뒀어`: of `삼성전자`
             rivals += self.facts.about(namespace, fact.subject_key, "employer")
         if update.again and fact.relation_key:
@@ -319,7 +335,8 @@ class FactKeeper:
         "The current facts that are over with a death or another turn of life."
         me = normal_value(speaker_of(record))
         if fact.relation != DIED:
-            return over_with_life(self.facts, record.namespace, me, fact)
+            named = _named_before(self.facts, record.namespace, me, fact)
+            return [*over_with_life(self.facts, record.namespace, me, fact), *named]
         if (both := self.references.both(record, fact)) is None:
             return _over_with_death(self.facts, record.namespace, me, fact.subject_key)
         self._store_earlier(record, [Reference(fact, earlier=both[1])])
