@@ -168,3 +168,64 @@ def test_a_note_says_what_follows_from_a_transitive_property(gallery: str) -> No
 def test_a_note_bears_any_call_and_any_answer(gallery: str, code: str) -> None:
     found = run("What is part of it?", gallery, ":memory:", model=ScriptedModel([f"```repl\n{code}\n```"]))
     assert found.converged and not found.notes.notes
+
+
+ATELIER = """@prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> . @prefix a: <https://x.example/a#> .
+<https://x.example/a> a owl:Ontology .
+a:Work a owl:Class ; rdfs:label "work"@en , "작품"@ko . a:Person a owl:Class ; rdfs:label "person"@en , "사람"@ko .
+a:Style a owl:Class ; rdfs:label "style"@en . a:bold a a:Style ; rdfs:label "bold style"@en .
+a:faint a a:Style ; rdfs:label "faint style"@en .
+a:painted a owl:ObjectProperty ; rdfs:label "painted"@en , "그렸다"@ko .
+a:paintedBy a owl:ObjectProperty ; rdfs:label "painted by"@en , "그린 사람"@ko .
+a:framedBy a owl:ObjectProperty ; rdfs:label "framed by"@en , "제작사"@ko . a:ownedBy a owl:ObjectProperty ; rdfs:label "owned by"@en .
+a:editor a owl:ObjectProperty ; rdfs:label "editor"@en . a:editorOf a owl:ObjectProperty ; rdfs:label "editor of"@en .
+a:releaseDate a owl:DatatypeProperty ; rdfs:label "release date"@en , "공개일"@ko .
+a:entryFee a owl:DatatypeProperty ; rdfs:label "entry fee"@en ; rdfs:comment "In euros."@en .
+a:length a owl:DatatypeProperty ; rdfs:label "length"@en , "길이"@ko ; rdfs:comment "In minutes."@en .
+a:seatCount a owl:DatatypeProperty ; rdfs:label "number of seats"@en , "좌석 수"@ko .
+a:origin a owl:DatatypeProperty ; rdfs:label "country of origin"@en . a:approvedBy a owl:AnnotationProperty ; rdfs:label "approved by"@en .
+a:Work a:approvedBy "Ines Duarte" . a:topSpeed a owl:DatatypeProperty ; rdfs:label "top speed"@en ; rdfs:comment "In km/h."@en .
+a:jan a a:Person ; rdfs:label "Jan"@en , "얀"@ko ; a:painted a:moon ; a:topSpeed 12 . a:mina a a:Person ; rdfs:label "Mina"@en .
+a:house a a:Person ; rdfs:label "House Elm"@en , "느릅"@ko .
+a:lilies a a:Work ; rdfs:label "Lilies"@en , "백합"@ko ; a:paintedBy a:jan ; a:ownedBy a:house ; a:framedBy a:house ; a:editor a:mina ;
+  a:releaseDate "2021-03-04"^^xsd:date ; a:entryFee 9.5 ; a:length 40 ; a:seatCount 72 ; a:origin "Korea" .
+a:moon a a:Work ; rdfs:label "Moon"@en , "달밤"@ko ; a:entryFee 12 ; a:length 95 ; a:origin "Peru" .
+"""
+
+
+@pytest.fixture(scope="module")
+def atelier(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path: Path = tmp_path_factory.mktemp("ontology") / "atelier.ttl"
+    path.write_text(ATELIER, "utf-8")
+    return str(path)
+
+
+def test_two_properties_that_say_the_same_either_way_are_read_together(atelier: str) -> None:
+    check(atelier, {"What did Jan paint?": {"lilies", "moon"}, "Which works were painted by Jan?": {"lilies", "moon"},
+                    "Who painted Lilies?": {"jan"}, "Who is Moon painted by?": {"jan"}, "얀이 그린 작품은?": {"lilies", "moon"},
+                    "백합은 누가 그렸어?": {"jan"}, "누가 달밤을 그렸나요?": {"jan"}, "달밤을 그린 사람은?": {"jan"},
+                    "What did Mina paint?": None})
+
+
+def test_a_verb_is_a_property_of_who_does_it_or_of_its_noun(atelier: str) -> None:
+    check(atelier, {"What does House Elm own?": {"lilies"}, "Which works does House Elm own?": {"lilies"}, "What does Jan own?": None,
+                    "Who edited Lilies?": {"mina"}, "What did Mina edit?": {"lilies"}, "Who is the editor of Lilies?": {"mina"},
+                    "느릅이 만든 작품은?": {"lilies"}, "느릅이 고친 작품은?": None, "Who edited Moon?": None})
+
+
+def test_dates_and_measures_of_an_individual_are_asked_by_verbs_and_adjectives(atelier: str) -> None:
+    check(atelier, {"When was Lilies released?": {"2021-03-04"}, "백합은 언제 공개됐어?": {"2021-03-04"}, "When was Lilies framed?": None,
+                    "When was Moon released?": None, "How much does Lilies cost?": {"9.5"}, "How long is Moon?": {"95"},
+                    "How long does Moon last?": {"95"}, "How old is Moon?": None, "How tall is Moon?": None, "백합은 얼마야?": {"9.5"},
+                    "Which works cost less than 10 euros?": {"lilies"}, "Which works cost less than 10 dollars?": None,
+                    "Which work costs the most?": {"moon"}, "Which works last longer than 60 minutes?": {"moon"},
+                    "Which persons can go faster than 10 km/h?": {"jan"}, "Which persons can go faster than 10 mph?": None,
+                    "How many seats does teh Lilies have?": {"72"}, "백합의 좌석 수는 몇이야?": {"72"},
+                    "How many seats does Moon have?": None})
+
+
+def test_a_text_in_a_question_is_a_value_that_the_file_states(atelier: str) -> None:
+    check(atelier, {"works from Korea": {"lilies"}, "Which works are from Peru?": {"moon"}, "works from Mars": None,
+                    "Which classes were approved by Ines Duarte?": {"Work"}, "Which classes were approved by Ada Stein?": None,
+                    "Which works have country of origin Peru?": {"moon"}, "What are the possible styles?": {"bold", "faint"}})

@@ -356,16 +356,16 @@ elif 0 < low < high < 10 ** 9:
 _INDEFINITE = frozenset(words_called("indefinite"))
 
 
-_PASTS = frozenset(w for w, verb in IRREGULAR.items() if verb != "have")
+_VERBS = frozenset(w for w, verb in IRREGULAR.items() if verb != "have") | {"own", "owns", "owned"}  # words of no content, and yet verbs
 
 
 def _may_relate(words: str) -> bool:
     "Whether words may name a relation: a name, or words that have no part in asking."
     def asks(word: str) -> bool:
-        return word in SPELT or bool(match_intents(word)) or (set(tokens(word)) <= EMPTY and word not in _PASTS)  # *shown* asks nothing
+        return word in SPELT or bool(match_intents(word)) or (set(tokens(word)) <= EMPTY and word not in _VERBS)  # *shown* asks nothing
 
     first, *rest = words.split()
-    return first.startswith("{") or not (asks(first) or first in FILLERS or any(asks(w) for w in rest if w not in FUNCTION_WORDS))
+    return first.startswith("{") or not (asks(first) or first in FILLERS - _VERBS or any(asks(w) for w in rest if w not in FUNCTION_WORDS))
 
 
 def _amount(m: re.Match[str], marks: Marks, question: str) -> str:
@@ -567,7 +567,7 @@ def _is_direct(m: re.Match[str], marks: Marks, question: str) -> str:
     return filled(_IS_DIRECT)(m, marks, question) if m["a"][1] == m["b"][1] else ""
 
 
-_PAST = re.compile("[a-z]+ed|" + "|".join(sorted(_PASTS)))  # a verb that has no preposition
+_PAST = re.compile("[a-z]+ed|" + "|".join(sorted(_VERBS)))  # a verb that has no preposition
 _PASSIVE = r"(?:which|what|who) (?:\{c\d+\} )?(?:is|are|was|were|has been|have been) "
 
 
@@ -629,8 +629,8 @@ def compose(names: QuestionEntities,  # terms that the question names
     text = _without_asides(text, own)
     code = _program(text, marks, names.question, False)
     if code or names.unknown:
-        spoken = "hasDbXref" in code or "CONTAINS(" in code or ("value_rows(" in code and len(measures) == len(names.unknown))
-        return code if spoken or not names.unknown else ""
+        values = "value_rows(" in code and all(m in measures or m.text.lower() in code for m in names.unknown)
+        return code if values or "hasDbXref" in code or "CONTAINS(" in code or not names.unknown else ""
     found, form = _read_term_set(text, marks), classify_answer_type(re.sub(r"\{[citp]\d+\}", "{}", text))
     if found is None or form == "truth":
         return _program(text, marks, names.question, True)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from textwrap import indent
 
 from ..memory.linking import Link, singular
+from ..ontology.entity_tools import IRREGULAR
 from ..memory.questions import guards_in, match_intents, senses, words_called
 from ...core.text import FUNCTION_WORDS, tokens
 from ...core.text.calendar_words import MONTH, month_number
@@ -124,8 +125,9 @@ _MEASURED = """def states_unit(prop, unit):
     facts = describe_entity(prop)["items"]
     told = " ".join([str(f["value"]) for f in facts if f["fact"] in ("definition", "label") or "unit" in f.get("by", "").lower()])
     words = "".join([c if c.isalnum() else " " for c in told.lower()]).split()
-    return any(w in words or (len(w) > 4 and any(told_word.startswith(w) for told_word in words)) for w in unit)
+    return any([all([p in words for p in w.split("/")]) or (len(w) > 4 and any([t.startswith(w) for t in words])) for w in unit])
 """
+_ATTRIBUTE = "[가-힣]{0,6}[" + "".join(chr(0xAC00 + 28 * i + final) for i in range(399) for final in (4, 8)) + "]"
 _KOREAN_DAY = r"\d{4}년(?: ?\d\d?월)?(?: ?\d\d?일)?"
 _DATE = rf"(?:\d{{4}}(?:-\d\d){{0,2}}|{_KOREAN_DAY}|(?:\d\d? )?(?:{MONTH})(?: \d\d?,?)? \d{{4}})"
 
@@ -138,7 +140,7 @@ SIGNS = {"<CMP>": _any_of("sign"), "<WHEN>": _any_of("when"), "<MOST>": _any_of(
          "<MORE>": _any_of("more"), "<DEGREE>": _any_of("degree"),
          "<THAN>": re.sub(r"est\b", "er", _any_of("degree").replace("least ", "less ").replace("most ", "more ")),
          "<LATER>": _any_of("later"), "<ABOUT>": _any_of("about"),
-         "<DATE>": _DATE,
+         "<DATE>": _DATE, "<KDOES>": _ATTRIBUTE,
          "<NUMBER>": r"-?\d+(?:[.,]\d+)*", "<DOES>": "(?:does|do|did)", "<KPART>": r"(?:일부|부분|\{p\d+\})",
          "<UNIT>": "(?P<unit>[a-z%]+(?:/[a-z]+)?|(?!보다|[을를이가] |넘|초과|이상|이하|미만)[가-힣]{1,4}?)?"}  # sign in a line → pattern
 
@@ -271,7 +273,7 @@ def _bound(m: re.Match[str], marks: Marks, question: str) -> str:
 
 _KOREAN_WAY = """prop = related_terms({term!r}, {rel!r})["relation"]
 labels = [f["value"].partition("@")[0] for f in describe_entity(prop, fact="label")["items"] if f["value"].endswith("@ko")]
-agent = any(v.endswith("자") or v.endswith("처") or v.endswith("인") for v in labels)  # 수행자: leads to who does it
+agent = any([v.endswith(("자", "처", "인", "사", "사람")) for v in labels])  # 수행자
 found = related_terms({term!r}, prop, direction="to" if agent == {subject} else "from"{among})
 if not found["truncated"]:
     FINAL([i["iri"] if "iri" in i else i["value"] for i in found["items"]])
@@ -303,13 +305,28 @@ def _by_head(m: re.Match[str], marks: Marks, question: str) -> str:
     return _BY_HEAD.format(head=singular(m["head"]), term=iri_of(marks, m["term"]), rel=relation_name(m, marks))
 
 
+_BEARING = """handle = sparql('SELECT DISTINCT ?x ?p {{ ?x ?p ?v . FILTER(isLiteral(?v) && LCASE(STR(?v)) = "{value}") }}')
+known = items
+{pages}rows = [(r["x"], r["p"]) for r in items if r["x"] in known and not r["p"].lower().endswith(("label", "name", "title"))]
+if len({{p for x, p in rows}}) == 1:  # not value_rows(), which asks for one property
+    FINAL(sorted({{x for x, p in rows}}))
+"""
+
+
 def _stated(m: re.Match[str], marks: Marks, question: str) -> str:
-    "Code for the individuals that have a value, or a yes or no: *which lift has the serial number AC-209?*, *which lifts are not audited?*"
+    """Code for the individuals that have a value, or a yes or no: *which lift has the serial number AC-209?*, *which are not audited?*;
+    where no property is named, as in *films from Korea*, by the only one that has the value."""
     said = m.groupdict()
     value = said.get("value", "").strip("'\"“”‘’")
-    test = f"str(v).lower() in ({value!r}, {value + '.0'!r})" if value else f"v is {not said['no']}"
-    return _ROWS + _individuals(m, marks) + (f"rows = value_rows(items, {relation_name(m, marks)!r})[1]\n"
-                                             f"FINAL(sorted({{x for x, v in rows if {test}}}))\n")
+    sort = said.get("sort")
+    known = pages(f"find_terms(kind={sort!r}", NAMES) if sort else _individuals(m, marks)
+    if "rel" not in said:
+        plain = re.fullmatch(r"[\w .,&-]+", value) and not match_intents(m[0])  # *bread in Korean* asks for its label
+        return known + _BEARING.format(value=value, pages=pages("handle.page(limit=200")) if plain else ""
+    test = f"str(v).lower() in ({value!r}, {value + '.0'!r}) or str(v).lower().rpartition('@')[0] == {value!r}" if value else (
+        f"v is {not said['no']}")
+    return _ROWS + known + (f"rows = value_rows(items, {relation_name(m, marks)!r})[1]\n"
+                            f"FINAL(sorted({{x for x, v in rows if {test}}}))\n")
 
 
 _DEGREE = """def told(prop):
@@ -329,7 +346,7 @@ for best, words, dated in {ways!r}:
 _EXTREME = """if len(kept) > 1:
             FINAL(sorted([x for x, v in kept if v == (max(values) if best == "max" else min(values))]))"""
 _BEYOND = """if not dated and ({unit!r} == [] or states_unit(prop, {unit!r})):
-            FINAL(sorted({{x for x, v in kept if (v > {number} if best == "max" else v < {number})}}))"""
+            FINAL(sorted({{x for x, v in kept if {test}}}))"""
 
 
 def _superlative(words: str) -> str:
@@ -337,14 +354,70 @@ def _superlative(words: str) -> str:
     return re.sub("er$", "est", re.sub("^less ", "least ", re.sub("^more ", "most ", words)))
 
 
+def _ways(words: str) -> list[tuple[str, list[str], bool]]:
+    "Where the degree of an adjective or its superlative may be found: highest or lowest, words of a property, whether it is a date."
+    forms = (words, f"{words}est", f"{words}st", f"{words[:-1]}iest", f"{words}{words[-1:]}est", f"most {words}")
+    meant = next(filter(None, (_meant("degree", form) for form in forms)), "")
+    return [(best, told, "date" in told) for best, *told in map(str.split, meant.split("/"))] if meant else []
+
+
 def _degree(m: re.Match[str], marks: Marks, question: str) -> str:
-    """Code for the individuals of a kind with the highest or lowest value of the only property that an adjective measures, or with more
-    or less of it than a number: *which is the tallest?*, *which are taller than 50 cm?*"""
-    number = m.groupdict().get("number")
-    meant = _meant("degree", _superlative(m["degree"]) if number else m["degree"])
-    ways = [(best, words, "date" in words) for best, *words in map(str.split, meant.split("/"))]
-    chosen = _BEYOND.format(number=number.replace(",", ""), unit=_unit(m)) if number else _EXTREME
-    return _ROWS + _MEASURED + _individuals(m, marks) + _DEGREE.format(ways=ways, chosen=chosen)
+    """Code for the individuals of a kind with the highest or lowest value of the only property that an adjective or a verb measures, or
+    with more or less of it than a number: *which is the tallest?*, *which are taller than 50 cm?*, *which cost less than 10 euros?*"""
+    said = m.groupdict()
+    number, verb, sign = said.get("number"), said.get("verb"), _meant("sign", said.get("cmp") or "")
+    ways = _ways(_meant("measure", verb) if verb else _superlative(m["degree"]) if number else m["degree"])
+    if said.get("end") in ("least", "shortest"):
+        ways = [("min" if best == "max" else "max", words, dated) for best, words, dated in ways]
+    test = f"v {sign} {{n}}" if sign else '(v > {n} if best == "max" else v < {n})'
+    chosen = _BEYOND.format(test=test.format(n=number.replace(",", "")), unit=_unit(m)) if number else _EXTREME
+    return _ROWS + _MEASURED + _individuals(m, marks) + _DEGREE.format(ways=ways, chosen=chosen) if ways else ""
+
+
+def _measured(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for a number that is said of an individual, asked for by an adjective or a verb: *how long is it?*, *how much does it cost?*"
+    said = m.groupdict()
+    verb, adjective = said.get("verb") or "", said.get("adjective") or ""
+    meant = _meant("measure", verb) or (adjective if verb in _MOVES else "")
+    ways = [way for way in _ways(meant) if not way[2]] if meant and adjective in ("", "much", "many", meant) else []
+    code = _ROWS + f"items = [{iri_of(marks, m['term'])!r}]\n" + _DEGREE.format(ways=ways, chosen="FINAL(values)")
+    return code if ways else ""
+
+
+_MOVES = ("", "go", "run", "drive", "travel", "move", "fly", "get")
+_WHEN = """prop, rows = value_rows([{term!r}], *{names!r})
+said = sorted({{v for x, v in comparable(rows, True)}})
+if len(said) == 1:
+    FINAL(said)
+"""
+
+
+def _when(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for the date at which something was done to an individual, by a property of the verb: *when was it commissioned?*"
+    rel = relation_name(m, marks)
+    verbs = () if m["rel"] in marks else dict.fromkeys((rel, IRREGULAR.get(rel, rel)))
+    names = [f"{verb} {noun}" for verb in verbs for noun in ("date", "on", "day", "time", "year")]
+    if m["rel"] not in marks and match_intents(rel):
+        return ""
+    return _ROWS + _WHEN.format(term=iri_of(marks, m["term"]), names=[*names, rel])
+
+
+_COUNTED = """found = related_terms({term!r}, relation_of({term!r}, {names!r}))
+said, name = found["items"], found["relation"].rpartition(":")[2].lower().removeprefix("has")
+numbers = [i["value"] for i in said if isinstance(i.get("value"), (int, float))]
+if len(numbers) == len(said) == 1:
+    FINAL(numbers)
+elif {sure} or name in {names!r}:
+    FINAL(len([i for i in said if "iri" in i]))
+"""
+
+
+def _counted(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for how many things of a kind an individual has: the number that a property states, or how many things it leads to."
+    rel = relation_name(m, marks)
+    names = dict.fromkeys([rel] if m["rel"] in marks else [rel, singular(rel)])
+    sure = m["rel"] in marks and property_of(marks[m["rel"]]) == rel
+    return _RELATION + _COUNTED.format(term=iri_of(marks, m["term"]), names=[*names], sure=sure)
 
 
 _MOST_BELOW = """handle = sparql("SELECT ?c (COUNT(DISTINCT ?x) AS ?n) {{ ?x {way} ?c . {among}"
@@ -558,4 +631,4 @@ PROGRAMS: Mapping[str, Program] = {  # name in the table → program
     "leads": _leads, "needed": _needed, "can have": _can_have, "part of": filled(_PART_OF), "headers": _headers,
     "exists": filled("FINAL(True)\n"), "described": _described, "xrefs": _xrefs, "xrefs to": filled(_XREFS_TO),
     "itself": filled("FINAL([{term!r}])\n"), "purpose": filled(_PURPOSE + "FINAL(told)\n"), "can be": _can_be,
-    "labelled": _labelled, "replaced": _replaced}
+    "labelled": _labelled, "measured": _measured, "when": _when, "counted": _counted, "replaced": _replaced}

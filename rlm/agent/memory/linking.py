@@ -249,6 +249,10 @@ def link(mentions: Sequence[Mention],           # mentions of a question
             asks = asks and not (terms[0].exact and _used_as_name(m, question))
             weight = FORMS[m.form] + 0.5 * (len(m.text.split()) - 1) + 0.3 * terms[0].exact
             links.append(Link(_proper(m, terms[0]), terms, -1.0 if asks else weight))
+    named = {(k.mention.start, k.mention.text) for k in links}
+    nouns = [k for k in links if k.mention.text.endswith(" of") and (k.mention.start, k.mention.text[:-3]) in named
+             and re.search(r"\b(?:the|an?) $", question[:k.mention.start], re.I)]  # *the director of* has director, not *is director of*
+    links = [k for k in links if k not in nouns]
     chosen: list[Link] = []
     marked = ("iri", "quoted")
     for one in sorted(links, key=lambda k: (k.mention.form not in marked, k.mention.start - k.mention.end, -k.weight, k.mention.start)):

@@ -61,7 +61,7 @@ def senses(group: str,  # group of words, such as *most*
 _CONTRACTED = ("what", "who", "where", "how", "that", "there", "it", "here", "which")
 _SHORT = {"pls": "please", "plz": "please", "thx": "thanks", "incl": "including", "excl": "excluding", "wanna": "want to",
           "gimme": "give me", "lemme": "let me", "props": "properties", "prop": "property", "ont": "ontology", "def": "definition",
-          "subs": "subclasses", "num": "number of", "u": "you", "r": "are", "wat": "what", "wht": "what", "cant": "can not",
+          "subs": "subclasses", "num": "number of", "u": "you", "r": "are", "teh": "the", "wat": "what", "wht": "what", "cant": "can not",
           "cannot": "can not", "dont": "do not", "doesnt": "does not", "isnt": "is not", "arent": "are not"}
 _S = re.compile(rf"\b({'|'.join(_CONTRACTED)})['’](?:s|re)\b|\b(what|who|where|how)s\b", re.I | re.A)
 _NOT = re.compile(r"\b(ca|do|does|did|is|are|was|were|could|would|should|have|has|must)n['’]t\b", re.I | re.A)

@@ -20,6 +20,7 @@ from .entity_tools import Page, check_choice, verb_stems
 from .index import OntologyIndex
 from .vocabulary import CHARACTERISTICS, KINDS, SCHEMA, ClassDefinitions, end_predicates
 from ...core.text import normalise, tokens
+from ...core.text.tokenizer import verb_stem, vowel_and_final
 
 # %% ../../../nbs/60_ontology/13_query_tools.ipynb #6abb22a1
 QUERY_CHARACTERS = 20_000  # characters of a query
@@ -287,6 +288,7 @@ class TermQueryTools:
                  index: OntologyIndex,  # the ontology to look into
                  ) -> None:
         self.index, self.ontology, self.definitions = index, index.ontology, ClassDefinitions(index.ontology.graph)
+        self._turned: dict[str, set[str]] | None = None  # property → those whose names say the same the other way, made at the first use
 
     def find_terms(self,
                    kind: str = "class",         # kind of terms
@@ -417,28 +419,48 @@ class TermQueryTools:
         given = o.prefixes.expand(words)
         if given in o.kinds.properties or (given in o.graph.predicates and not str(given).startswith((OWL, RDF, RDFS))):
             return given, False  # few files declare the annotations of OBO that they use
-        names = {p: [split_name(local_name(p)), *(split_name(s.text) for s in o.labels.labels(p))] for p in o.kinds.properties}
-        wanted, said, root = set(tokens(words)), normalise(words), _korean_root(words)
-        passive = re.search(r"(?:ed|en|wn)$", words) is not None
+        names = self._property_names()
+        wanted, said, roots = set(tokens(words)), normalise(words), _korean_roots(words)
+        passive = re.search(r"(?:ed|en|(?<!\bo)wn)$", words) is not None
         stems = verb_stems(words)
         turned: tuple[Callable[[str], bool], ...] = (
-            lambda n: [*verb_stems(n), "by"] == stems, lambda n: not passive and verb_stems(n) == [*stems, "by"])
+            lambda n: [*verb_stems(n), "by"] == stems, lambda n: not passive and verb_stems(n) == [*stems, "by"],
+            lambda n: _is_doer(n, stems[:-1] if stems[-1:] in (["in"], ["for"], ["on"]) else stems))
         tests: tuple[Callable[[str], bool], ...] = (
-            lambda n: normalise(n) == said, lambda n: verb_stems(n) == stems, lambda n: verb_stems(n) == ["have", *stems], *turned,
+            lambda n: normalise(n) == said, lambda n: verb_stems(n) == stems, lambda n: verb_stems(n) == ["have", *stems], *turned[:2],
             lambda n: bool(wanted) and wanted <= set(tokens(n)) and not (passive and verb_stems(n)[-1:] == ["by"]),  # *where painted*
-            lambda n: root != "" and _korean_root(n) == root)
+            lambda n: n in roots or not roots.isdisjoint(_korean_roots(n)),
+            lambda n: stems[-1:] == ["by"] and _is_doer(n, stems[:-1]), turned[2])
         for test in tests if loose else tests[:5]:
             if found := [p for p, known in names.items() if any(test(n) for n in known)]:
-                if len(found) == 1:
+                if len(found) == 1 or (len(found) == 2 and found[1] in self._family(found[0])[1]):  # either of two inverses
                     return found[0], test in turned
                 raise NotFound(f"{words!r} may mean {len(found)} properties: {', '.join(map(o.curie, found[:8]))}.", "Use one of these.")
         raise NotFound(f"There is no property {words!r} in this ontology.", "list_entities('property') lists them.")
+
+    def _property_names(self) -> dict[str, list[str]]:
+        "The names and labels of each property, in words."
+        o = self.ontology
+        return {p: [split_name(local_name(p)), *(split_name(s.text) for s in o.labels.labels(p))] for p in o.kinds.properties}
+
+    def _named_inverses(self) -> dict[str, set[str]]:
+        "Property → those whose name says the same the other way: *painted* and *paintedBy*, which few files declare as inverses."
+        if self._turned is None:
+            bearers, self._turned = dict[tuple[str, ...], set[str]](), {}
+            for p, names in self._property_names().items():
+                for stems in {tuple(verb_stems(n)) for n in names}:
+                    bearers.setdefault(stems, set()).add(p)
+            for p, q in ((p, q) for stems, some in bearers.items() for p in some for q in bearers.get((*stems, "by"), ())):
+                self._turned.setdefault(p, set()).add(q)
+                self._turned.setdefault(q, set()).add(p)
+        return self._turned
 
     def _family(self, prop: str) -> tuple[set[str], set[str]]:
         "A property with those below it, and their inverses."
         t, below = self.ontology.graph, self.index.hierarchies.of(prop)[1]
         family = {prop, *below.descendants(prop)}
-        return family, {q for p in family for q in (*t.resources(p, OWL + "inverseOf"), *t.subjects(p, OWL + "inverseOf")) if is_iri(q)}
+        return family, {q for p in family for q in (*t.resources(p, OWL + "inverseOf"), *t.subjects(p, OWL + "inverseOf"),
+                                                    *self._named_inverses().get(p, ())) if is_iri(q)}
 
     def _leads(self, iri: str, prop: str) -> list[Term]:
         "What the term, or the nearest class above it of which something is said, leads to; a class inherits no annotations."
@@ -484,17 +506,36 @@ class TermQueryTools:
 
 
 _KOREAN_ENDING = re.compile(  # of a verb made of a noun, or of a noun for who or when: 설치일, 설치된 and 설치한다 have the root 설치
-    "(?:하는|한다|하다|했던|했다|했어|했|한|할|함|해|하나|되는|된다|되다|되었|됐|된|될|됨|돼|받는다|받는|받은|받다|시키는|자|일자|일시|일|날짜)$")
+    "(?:하는|한다|하다|했던|했다|했어|했|한|할|함|해|하나|되는|된다|되다|(?:되었|됐)(?:어|다)?|된|될|됨|돼|받는다|받는|받은|받다|시키는|자|사|처|인|일자|일시|일|날짜)$")
+_SAME_VERBS = {root: frozenset(nouns.split()) for root, nouns in (  # root of a native verb → nouns that make the same verb with 하다
+    ("만들", "제작 제조 생산"), ("쓰", "집필 저술 작성"), ("써", "집필 저술 작성"), ("고치", "수리 정비"), ("팔", "판매"), ("찍", "촬영"),
+    ("사", "구입 구매"), ("열", "개최"), ("맡", "담당"), ("세우", "설립"), ("빌리", "대여 임차"), ("키우", "재배 사육"), ("바꾸", "교체"))}
+_NATIVE_ENDING = re.compile("(?<=.)(?:는다|다|는|은|어|아|니|지)$")
 
 
-def _korean_root(word: str) -> str:
-    "The root of a Korean verb or noun in one word; empty for other words. A native verb has one of one syllable: 먹는다, 먹어."
-    if not re.fullmatch("[가-힣]{2,8}", word):
-        return ""
-    root = _KOREAN_ENDING.sub("", word)
-    if len(root) > 1 and root != word:
-        return root
-    return re.sub("(?:는다|다|는|은|어|아|니|지)$", "", word) if len(word) < 5 else ""
+def _korean_roots(words: str) -> frozenset[str]:
+    """What a Korean verb, or a noun made of one, may have as its root; none for other words. 그렸어, 그린 and *그린 사람* have 그리,
+    만든 and 만들었 have 만들, 설치된 and 설치일 have 설치, 먹는다 and 먹어 have 먹."""
+    found = re.fullmatch("([가-힣]{1,8})(?: (?:사람|곳|장소|날|날짜|때))?", words)
+    if found is None:
+        return frozenset()
+    word = found[1]
+    if (root := _KOREAN_ENDING.sub("", word)) != word and len(root) > 1:
+        return frozenset((root,))
+    stem = _NATIVE_ENDING.sub("", word)
+    final = vowel_and_final(stem[-1])[1]
+    if final in (4, 8) and (stem == word or word[-1] == "다"):  # the last consonant of 그린, 그릴 and 그린다 is none of the verb
+        stem = stem[:-1] + chr(ord(stem[-1]) - final)
+    elif stem == word and final != 20:
+        return frozenset()
+    stem = verb_stem(stem) or stem
+    roots = frozenset((stem, stem[:-1] + chr(ord(stem[-1]) + 8) if vowel_and_final(stem[-1])[1] == 0 else stem))  # 만드는 is of 만들
+    return roots.union(*(_SAME_VERBS.get(root, ()) for root in roots))
+
+
+def _is_doer(name: str, stems: Sequence[str]) -> bool:
+    "Tell whether a property is called by who does what a verb says: *director* by *direct*, *writer* by *write*."
+    return re.fullmatch("[a-z]{2,}[eo]r", name) is not None and any(verb_stems(root) == [*stems] for root in (name[:-2], name[:-1]))
 
 
 # %% ../../../nbs/60_ontology/13_query_tools.ipynb #a4cf99d5
