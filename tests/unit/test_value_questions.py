@@ -229,3 +229,33 @@ def test_a_text_in_a_question_is_a_value_that_the_file_states(atelier: str) -> N
     check(atelier, {"works from Korea": {"lilies"}, "Which works are from Peru?": {"moon"}, "works from Mars": None,
                     "Which classes were approved by Ines Duarte?": {"Work"}, "Which classes were approved by Ada Stein?": None,
                     "Which works have country of origin Peru?": {"moon"}, "What are the possible styles?": {"bold", "faint"}})
+
+
+def test_a_domain_or_range_that_a_question_names_is_the_stated_one() -> None:
+    check("org", {"Which properties have Person as their domain but not Organization as their range?": {"basedAt", "location"},
+                  "정의역과 치역이 모두 Organization인 속성은?":
+                  {"hasSubOrganization", "linkedTo", "subOrganizationOf", "transitiveSubOrganizationOf"},
+                  "Post를 치역으로 하는 속성은?": {"hasPost", "holds", "reportsTo"},
+                  "Which object properties have neither a domain nor a range?": None})
+    check("prov", {"xsd:dateTime을 치역으로 하는 속성은?":
+                   {"atTime", "endedAtTime", "generatedAtTime", "invalidatedAtTime", "startedAtTime"},
+                   "Which properties have range Agent or Activity?": None,
+                   "Activity와 Agent를 뺀 최상위 클래스는?":
+                   {"Dictionary", "Entity", "Influence", "InstantaneousEvent", "KeyEntityPair", "Location", "Role"}})
+    check("lending", {"Which properties of Loan are not dates?": {"borrower", "loanStatus"}, "What type does heldBy take?": {"Branch"}})
+
+
+def test_what_two_terms_share_is_what_both_of_them_have() -> None:
+    check("time", {"Which superproperty do intervalFinishes and intervalStarts share?": {"intervalIn"},
+                   "Which subproperties of intervalIn are also subproperties of intervalDisjoint?": None,
+                   "Which properties are both transitive and have an inverse?": {"before"}})
+    check("prov", {"Which subclasses of Influence are also subclasses of ActivityInfluence?":
+                   {"Communication", "Generation", "Invalidation"}})
+    check("harbour", {"Which classes have more than three direct subclasses?": {"Cargo", "Vessel"},
+                      "Which classes have at most three direct subclasses?": None})
+
+
+def test_members_references_and_names_with_particles_are_found() -> None:
+    check("weather", {"What are the members of winter hazards?": {"w5", "w6", "w7"}, "Which terms is anemometer related to?": {"w20"}})
+    check("soil", {"podzol cross-references": {"PZ", "D012987"}, "How many xrefs does podzol have?": 2})
+    check("bicycle", {"로드바이크와 화물 자전거 말고 자전거 종류는?": {"ElectricBicycle", "FoldingBike", "MountainBike"}})

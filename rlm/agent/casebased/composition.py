@@ -56,7 +56,7 @@ _NO = (r"(?:(?:that|which|who)? ?(?:(?:have|has|having|with|got) (?:no|not any)|
        r"(?: further| more| other| explicit| declared| stated)*)")
 
 
-_SIGNS = {"<NO>": _NO, "<X>": r"\{[citp]\d+\}", "<C>": r"\{c\d+\}", "<P>": r"\{p\d+\}"}
+_SIGNS = {"<NO>": _NO, "<XSD>": r"xsd:[a-z]+", "<X>": r"\{[citp]\d+\}", "<C>": r"\{c\d+\}", "<P>": r"\{p\d+\}"}
 
 
 TRAITS = frozenset(c.lower() for c in CHARACTERISTICS.values())  # features of properties
@@ -75,7 +75,7 @@ def _read_patterns() -> "tuple[tuple[str, str, re.Pattern[str]], ...]":
                 denied = (rf"(?:(?:but|and|that|which|are|is) )*\b(?:not |non-?)(?:also )?(?:{text})"
                           rf"|(?:{text})(?:이|가|하지|이지|지)? ?(?:아닌|않은|않는)")
                 found.append(("lacks", value, re.compile(denied, re.A)))
-                name, text = "has", rf"(?:\bboth )?(?:{text})"
+                name, text = "has", rf"(?:\bboth )?(?:{text})(?:이면서|이고|면서|이자)?"
             found.append((name, value, re.compile(text, re.A)))
     return tuple(found)
 
@@ -88,6 +88,7 @@ class _TermSet:
     "A set of terms that a question describes."
 
     arguments: dict[str, object] = field(default_factory=dict)  # arguments of `find_terms`, by name
+    denied: list[tuple[str, object]] = field(default_factory=list)  # arguments of a second call, whose terms are left out
     rest: str = ""  # words that no phrase accounts for
     conditions: int = 0  # phrases that a plain list does not have
 
@@ -148,16 +149,18 @@ def _read_term_set(text: str,                 # the question, its names marked
     found, rest = _TermSet(), text
     for name, condition, pattern in _PATTERNS:
         while (m := pattern.search(rest)) is not None:
-            names = [marks[x].terms[0].iri for x in re.findall(r"\{[citp]\d+\}", m[0])]
+            names = [marks[x].terms[0].iri if x in marks else x for x in re.findall(r"\{[citp]\d+\}|xsd:[a-z]+", m[0])]
             if condition == "" and not names:
                 break
             if condition == "*" and (re.search("propert|relation|속성|관계", rest) or not _may_relate(m["rel"])):
                 break
-            values = names if condition == "" else [{"true": True, "false": False}.get(condition, condition)]
+            values = names if condition == "" else [{"true": True, "false": False}.get(c, c) for c in condition.split("+")]
             if condition == "*":  # words of a relation, or a property that is named
                 values = [relation_name(m, marks)]
-            for value in values:
-                if not found.add(name, value):
+            for argument, value in ((argument, value) for argument in name.split() for value in values if argument != "not"):
+                if name.startswith("not "):
+                    found.denied.append((argument, value))
+                elif not found.add(argument, True if argument == "asserted" else value):
                     return None
             if condition not in ("", "*") and names:  # a kind, and the term that it is a kind of
                 return None
@@ -174,10 +177,12 @@ def _completed(found: _TermSet, rest: str, marks: Mapping[str, Link]) -> _TermSe
     traits = {*found.named("has")} & TRAITS
     if traits and re.search(r"\bor\b|거나|또는|혹은", rest):
         return None
-    if features & TRAITS and not traits and "object" not in str(arguments.get("kind")):
+    if features & TRAITS and not traits and "inverse" not in found.named("has") and "object" not in str(arguments.get("kind")):
         return None  # what is not transitive need not be a relation at all
     if len(left) > 1 or (left and ("below" in arguments or "instance_of" in arguments)):
         return None
+    if arguments.get("kind") == "individual" and "domain" in arguments:
+        found.add("instance_of", arguments.pop("domain"))  # {}의 인스턴스
     if left and (arguments.get("kind") == "individual" or features - {*FEATURES}):
         found.add("instance_of", marks[left[0]].terms[0].iri)
     elif left and left[0][1] in "cp" and not str(arguments.get("kind", "")).endswith("property"):
@@ -190,6 +195,10 @@ def _completed(found: _TermSet, rest: str, marks: Mapping[str, Link]) -> _TermSe
         found.add("kind", "property" if traits else "term")
     if traits and arguments.get("kind") == "class":
         return None
+    classes = {k.terms[0].iri for k in marks.values() if k.terms[0].kind == "class"}
+    if str(arguments.get("kind", "")).endswith("property") and classes.issuperset(found.named("exclude")):
+        found.denied += [("range", name) for name in found.named("exclude")]  # *properties that are not dates* do not lead to one
+        arguments.pop("exclude", None)
     rest = _COUNTED.sub(" ", re.sub(r"\{[citp]\d+\}", " ", _AFTER.sub(" ", rest)))
     words = re.findall(r"[^\W_]+(?:['’][a-z]+)?", rest)
     found.rest = " ".join(w for w in words if not idle(w))
@@ -206,7 +215,7 @@ def _call(found: _TermSet, leave: str = "") -> str:
 def _checks(found: _TermSet) -> dict[str, str]:
     "Conditions on which a set is the answer, and the value where one fails: two readings agree, and what is excluded would be in it."
     checks = {}
-    if {"children", "parents"} & {*found.features()}:
+    if {"children", "parents"} & {*found.features()} and "asserted" not in found.arguments:
         checks[f"find_terms({_call(found)}, asserted=True)[\"total\"] == len(items)"] = TWO
     if "exclude" in found.arguments:
         checks[f"find_terms({_call(found, 'exclude')})[\"total\"] > len(items)"] = ""
@@ -421,6 +430,11 @@ if {inner!r} == "inverse" and {outer!r} in ("domain", "range") and not found:  #
     found = values({term!r}, "range" if {outer!r} == "domain" else "domain")
 FINAL(sorted(set(found)))
 """
+_SHARED = _NESTED.partition("found = []\nfor")[0] + """found, other = values({a!r}, {fact!r}), values({b!r}, {fact!r})
+if {fact!r} == "subclass" or (not [t for t in found if t in other] and {fact!r}.startswith("su")):
+    found, other = [[i["iri"] for i in hierarchy(t, direction={way!r})["items"]] for t in ({a!r}, {b!r})]
+FINAL(sorted([t for t in found if t in other]))
+"""
 _EACH = """said = []
 for name, term, fact in {asked!r}:
     values = [f["value"] for f in describe_entity(term, fact=fact)["items"]]
@@ -441,6 +455,13 @@ def _both(m: re.Match[str], marks: Marks, question: str) -> str:
 def _nested(m: re.Match[str], marks: Marks, question: str) -> str:
     "Code for a fact of what a fact of a term leads to: the range of its inverse."
     return _NESTED.format(term=iri_of(marks, m["term"]), inner=_step(m["inner"]), outer=_step(m["outer"]))
+
+
+def _shared(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for what a fact of two terms has in common: the superproperty of both, what is disjoint with both."
+    fact = m.groupdict().get("fact")
+    step = _step(fact) if fact else "disjoint with"
+    return _SHARED.format(a=iri_of(marks, m["a"]), b=iri_of(marks, m["b"]), fact=step, way="up" if step.startswith("super") else "down")
 
 
 def _each(*known: str) -> Callable[[re.Match[str], Marks, str], str]:
@@ -590,7 +611,7 @@ def _related(way: str) -> Callable[[re.Match[str], Marks, str], str]:
 _PROGRAMS: Mapping[str, Callable[[re.Match[str], Marks, str], str]] = {
     **{name: filled(code) for name, code in _TEMPLATES.items()}, "iri": _whole_iri, "trait": _trait, "number": _number,
     "created": _created, "does": _does,
-    "amount": _amount, "model": _model, "both": _both, "nested": _nested, "each": _each(), "meant": _each("definition"),
+    "amount": _amount, "model": _model, "both": _both, "nested": _nested, "shared": _shared, "each": _each(), "meant": _each("definition"),
     "differ": _each("definition"), "ends": _each("domain", "range"), "values": _values, "below": _is_direct, "is": _is_a,
     "levels": _levels, "list": _listed, "kinds": _kinds, "from": _related("from"), "to": _related("to"), **PROGRAMS}
 _LATER = {"from", "to", "called", "doing", "done", "by head", "part of", "described"}  # tried where a question describes no set
@@ -623,6 +644,7 @@ def compose(names: QuestionEntities,  # terms that the question names
             own: frozenset[str] = frozenset(),  # lower-case names that are no terms, such as the ontology's own
             ) -> str:                 # Python code; empty when the question describes no set of terms
     "Write the code for a question that a program answers, or that describes a set of terms by conditions."
+    names = replace(names, unknown=tuple(m for m in names.unknown if not m.text.startswith("xsd:")))
     measures = [m for m in names.unknown
                 if re.search(r"\d ?$", names.question[:m.start]) or re.search(rf"\b(?:{MONTH})\b|\d", m.text.lower())]
     text, marks = _marked_question(replace(names, links=tuple(k for k in names.links if k.terms[0].kind != "ontology")))  # *in SOSA*
@@ -635,6 +657,11 @@ def compose(names: QuestionEntities,  # terms that the question names
     if found is None or form == "truth":
         return _program(text, marks, names.question, True)
     said = "FINAL(len(items))" if form == "number" else "FINAL([i[\"iri\"] for i in items])"
+    listed = pages(f"find_terms({_call(found)}")
+    for name, value in found.denied:
+        stated = ", asserted=True" if name == "domain" and "asserted" not in found.arguments else ""
+        listed += f"kept = items\n{pages(f'find_terms({_call(found)}, {name}={value!r}{stated}')}"
+        listed += "items = [i for i in kept if i not in items]\n"
     for condition, otherwise in _checks(found).items():
         said = f"({said}) if {condition} else {otherwise!r}"
-    return f"{pages(f'find_terms({_call(found)}')}{said}\n"
+    return f"{listed}{said}\n"

@@ -457,6 +457,24 @@ def _more_below(m: re.Match[str], marks: Marks, question: str) -> str:
                               instances=re.match("inst|indi|인스|개체", m["what"]) is not None, levels=levels)
 
 
+_SO_MANY_BELOW = """sets = []
+for way in {ways!r}:
+    handle = sparql("SELECT ?c (COUNT(DISTINCT ?x) AS ?n) {{ ?x <http://www.w3.org/2000/01/rdf-schema#subClassOf>" + way + " ?c . "
+                    "FILTER(isIRI(?c) && isIRI(?x) && ?c != ?x) }} GROUP BY ?c HAVING (COUNT(DISTINCT ?x) {sign} {number})")
+    sets.append([c for c in handle.distinct("c")["items"] if not c.startswith("owl:")])
+if sets[0] == sets[-1] and len(sets[0]) < 1000:
+    FINAL(sets[0])
+"""
+
+
+def _so_many_below(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for the classes with so many below them; where no level is named, only if one level and all give the same classes."
+    number = int(m["number"]) if m["number"].isdigit() else number_told(m["number"])
+    sign = "=" if m["sign"] in (None, "exactly", "only") else "<" if m["sign"] == "fewer than" else _meant("sign", m["sign"])
+    uncounted = not number or "<" in sign  # classes without any
+    return "" if uncounted else _SO_MANY_BELOW.format(ways=("",) if m["direct"] else ("", "+"), sign=sign, number=number)
+
+
 _LEADS = _RELATION + """prop = relation_of({a!r}, {names!r})
 steps = [f["value"].lower() for f in describe_entity(prop, fact="characteristic")["items"]]
 seen, waiting = [], [{a!r}]
@@ -543,7 +561,8 @@ if not any([s.endswith(": ") for s in said]):
 """
 _XREFS = """found = related_terms({term!r}, "http://www.geneontology.org/formats/oboInOwl#hasDbXref")["items"]
 said = [str(i["value"]) for i in found if "value" in i]
-FINAL([v for v in said if v.partition(":")[0].lower().startswith({db!r})])
+found = [v for v in said if v.partition(":")[0].lower().startswith({db!r})]
+FINAL(len(found) if {count} else found)
 """
 _XREFS_TO = """handle = sparql("SELECT DISTINCT ?x ?v {{ ?x <http://www.geneontology.org/formats/oboInOwl#hasDbXref> ?v }}")
 """ + pages("handle.page(limit=200") + """told = [(r["x"], str(r["v"]).lower()) for r in items]
@@ -554,9 +573,12 @@ FINAL(sorted({{x for x, v in told if {db!r} in (v, v.partition(":")[0])}}))
 def _xrefs(m: re.Match[str], marks: Marks, question: str) -> str:
     "Code for the cross-references of an OBO term, of one database where that is named: *the NCBI taxon id of …*."
     db = (m["db"] or "").replace(" ", "")
-    return _XREFS.format(term=iri_of(marks, m["term"]), db=db) if db or not re.search(r"\b(?:id|iden)|아이디|식별|번호", m.string) else ""
+    code = _XREFS.format(term=iri_of(marks, m["term"]), db=db, count=m.groupdict().get("count") is not None)
+    return code if db or not re.search(r"\b(?:id|iden)|아이디|식별|번호", m.string) else ""
 
 
+_SKOS = """FINAL([i["iri"] for i in related_terms({{term!r}}, "http://www.w3.org/2004/02/skos/core#{name}")["items"]])
+"""
 _DESCRIBED = """known = [i["iri"] for i in [*hierarchy({kind!r})["items"], *instances({kind!r})["items"]]]
 said, doubt = [], False
 for term in known:
@@ -627,8 +649,9 @@ PROGRAMS: Mapping[str, Program] = {  # name in the table → program
     "path": filled(_PATH), "ties": filled(_TIES), "criteria": filled(_CRITERIA), "header": _header, "compared": _compared,
     "dated": _dated, "first": _first, "of two": _of_two, "valued": _valued, "called": _called, "bound": _bound, "doing": _korean_way(True),
     "done": _korean_way(False), "by head": _by_head, "stated": _stated, "degree": _degree, "most below": _most_below,
-    "more below": _more_below,
+    "more below": _more_below, "so many below": _so_many_below,
     "leads": _leads, "needed": _needed, "can have": _can_have, "part of": filled(_PART_OF), "headers": _headers,
     "exists": filled("FINAL(True)\n"), "described": _described, "xrefs": _xrefs, "xrefs to": filled(_XREFS_TO),
     "itself": filled("FINAL([{term!r}])\n"), "purpose": filled(_PURPOSE + "FINAL(told)\n"), "can be": _can_be,
-    "labelled": _labelled, "measured": _measured, "when": _when, "counted": _counted, "replaced": _replaced}
+    "labelled": _labelled, "measured": _measured, "members": filled(_SKOS.format(name="member")),
+    "relatives": filled(_SKOS.format(name="related")), "when": _when, "counted": _counted, "replaced": _replaced}

@@ -109,6 +109,7 @@ def _is_particle(question: str, word: "re.Match[str]") -> bool:
     return attached and _korean(word[0])
 
 
+_IMPERATIVE = re.compile(r"\W*(?:please )?(?:list|show|name|count|find|give|tell)", re.I)
 _COPULA = re.compile(r"([가-힣]{2,}?)이?[야죠지]")  # 자료야?, 대출이지?: is it that?
 _PART_OF = re.compile(r"\b(?:kinds?|sorts?|types?|forms?|parts?|examples?|instances?|members?|sub-?(?:class|type)(?:es|s)?)\s+$", re.I)
 
@@ -123,6 +124,9 @@ def mentions_in(question: str,     # in English or Korean
             continue
         if len(run) > 1 and run[-1][0] in FUNCTION_WORDS and run[-2][0][0].isupper() and run[-2].start() > 0:
             continue  # *a Post in* is no relation
+        behind = question[run[0].end():]
+        if len(run) == 1 and _IMPERATIVE.fullmatch(question[:run[0].end()]) and re.match(r" (?!is\b|of\b|has\b)\w", behind):
+            continue  # *list symmetric properties* names no list
         whole, form = question[run[0].start():run[-1].end()], _form(question, run)
         if run[0][0].lower() == "of" and _PART_OF.search(question[:run[0].start()]):
             continue  # *a kind of item* names an item, not the property *of item*
@@ -228,7 +232,7 @@ def _used_as_name(mention: Mention, question: str) -> bool:
     if not question[:mention.start].strip() and re.match(r" (?:is|has) ", question[mention.end:]):
         return True
     ends = re.match(r"\s*(?:[?.,!]|$|(?:and|or|part|a)\b)", question[mention.end:])
-    return bool(ends and re.search(r"\b(?:an?|of|not|except|from|than)\s+$", question[:mention.start], re.I))
+    return bool(ends and re.search(r"\b(?:an?|of|not|except|from|than|besides|excluding)\s+$", question[:mention.start], re.I))
 
 # %% ../../../nbs/80_learning/04_linking.ipynb #6be7eade
 def link(mentions: Sequence[Mention],           # mentions of a question
@@ -252,7 +256,9 @@ def link(mentions: Sequence[Mention],           # mentions of a question
     named = {(k.mention.start, k.mention.text) for k in links}
     nouns = [k for k in links if k.mention.text.endswith(" of") and (k.mention.start, k.mention.text[:-3]) in named
              and re.search(r"\b(?:the|an?) $", question[:k.mention.start], re.I)]  # *the director of* has director, not *is director of*
-    links = [k for k in links if k not in nouns]
+    exact = {(k.mention.start, k.mention.text) for k in links if k.terms[0].exact}
+    particles = [k for k in links if not k.terms[0].exact and any((k.mention.start, word) in exact for word in bare(k.mention.text)[1:])]
+    links = [k for k in links if k not in nouns and k not in particles]  # *로드바이크와* sounds like 로드바이크, and has a particle
     chosen: list[Link] = []
     marked = ("iri", "quoted")
     for one in sorted(links, key=lambda k: (k.mention.form not in marked, k.mention.start - k.mention.end, -k.weight, k.mention.start)):

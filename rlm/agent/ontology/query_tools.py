@@ -305,14 +305,14 @@ class TermQueryTools:
                    deprecated: bool | None = None,  # whether they are marked so
                    defined: bool = False,       # only classes with a definition by owl:equivalentClass
                    exclude: Sequence[str] = (),  # terms that are left out, with all below them
-                   asserted: bool = False,      # whether only statements make parents and children, not definitions
+                   asserted: bool = False,      # whether only statements make parents, children and domains
                    limit: int = 200,            # items at most
                    offset: int = 0,             # items before this page
                    ) -> Page:
         """Terms that meet all conditions. has, lacks: children, parents, definition, label, domain, range, inverse, instances,
         restriction, replacement, transitive, symmetric …, or a property."""
         found = self._start(kind, below, direct, instance_of)
-        tests = [self._domain(domain)] if domain else []
+        tests = [self._domain(domain, asserted)] if domain else []
         tests += [self._range(range)] if range else []
         tests += [self._restricted(uses, on)] if uses or on else []
         if characteristic:
@@ -356,13 +356,17 @@ class TermQueryTools:
         iri = self.ontology.resolve(check_text(name, "term"), prefer="class")
         return [iri, *self.index.hierarchies.of(iri)[1].descendants(iri)]
 
-    def _domain(self, name: str) -> Callable[[str], bool]:
-        iri = self.ontology.resolve(check_text(name, "class"), prefer="class")
+    def _domain(self, name: str, asserted: bool) -> Callable[[str], bool]:
+        o, iri = self.ontology, self.ontology.resolve(check_text(name, "class"), prefer="class")
+        if asserted:
+            return lambda t: iri in o.ends.ends(t, RDFS + "domain")
         uses = {u.prop for u in self.index.usage.of(iri, "domain") if u.how == "domain"}
         return lambda t: t in uses
 
     def _range(self, name: str) -> Callable[[str], bool]:
         o, words = self.ontology, DATATYPES.get(check_text(name, "range").lower())
+        if name.lower().startswith("xsd:"):  # *xsd:datetime* in a question in small letters
+            words = (name[4:].lower(),)
         goals = set() if words else {o.resolve(check_text(name, "range"), prefer="class")}
 
         def leads(term: str) -> bool:
