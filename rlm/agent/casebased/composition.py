@@ -651,7 +651,7 @@ def compose(names: QuestionEntities,  # terms that the question names
     text = _without_asides(text, own)
     code = _program(text, marks, names.question, False)
     if code or names.unknown:
-        values = "value_rows(" in code and all(m in measures or m.text.lower() in code for m in names.unknown)
+        values = ("value_rows(" in code or "LCASE(STR(?v))" in code) and all(m in measures or m.text.lower() in code for m in names.unknown)
         return code if values or "hasDbXref" in code or "CONTAINS(" in code or not names.unknown else ""
     found, form = _read_term_set(text, marks), classify_answer_type(re.sub(r"\{[citp]\d+\}", "{}", text))
     if found is None or form == "truth":

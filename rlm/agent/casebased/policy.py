@@ -113,18 +113,7 @@ def unknown(why: str,            # key of the reason
 
 # %% ../../../nbs/80_learning/19_policy.ipynb #b1947456
 SURE = 0.75  # lowest score of a strategy that is believed when it finds nothing
-_DOUBT = """def settle(found):
-    return {nothing!r} if found == [] or found == "" or (found == 0 and found is not False) else FINAL(found)
-"""
-_DENIED = """def settle(found):
-    return {nothing!r} if found is True or found is False else FINAL(found)
-"""
-_SEVERAL = """def settle(found):
-    return {nothing!r} if found in ([], "", 0) and found is not False or isinstance(found, list) and len(found) > 1 else FINAL(found)
-"""
-_TERM = """def settle(found):
-    return {nothing!r} if found in ([], "", 0) and found is not False or found in {named!r} else FINAL(found)
-"""
+_EMPTY = 'found in ([], "", 0) and found is not False'
 _ONE_TERM = re.compile(r"\W*(?:which|what) (?:property|class|relation|term)\b", re.I)
 _YES_NO = re.compile(r"\W*(?:does|do|has|have|is|are) [^?,]*\b(?:more|fewer|less) [^?,]*\bthan\b", re.I)
 _NOTHING = "found nothing"
@@ -133,9 +122,10 @@ _NOT = re.compile(r"\b(?:is|are|was|were|does|do|has|have|can)\b[^?.,]*\bnot\b(?
                   r"|지 않(?:나요|은가|는가|죠|지)", re.I | re.A)
 
 
-def _reject_empty_result(code: str, doubt: str = _DOUBT) -> str:
-    "Return the code changed so that an empty result is no answer, since the question may have meant something else."
-    return doubt.format(nothing=_NOTHING) + re.sub(r"\bFINAL\(", "settle(", code)
+def _reject_empty_result(code: str, doubt: str = _EMPTY) -> str:
+    "Return the code changed so that a doubtful result, such as an empty one, is no answer: the question may have meant something else."
+    settle = f"def settle(found):\n    return {_NOTHING!r} if {doubt} else FINAL(found)\n"
+    return settle + re.sub(r"\bFINAL\(", "settle(", code)
 
 # %% ../../../nbs/80_learning/19_policy.ipynb #0a937982
 def candidate_programs(names: QuestionEntities,  # terms that the question names
@@ -154,10 +144,12 @@ def candidate_programs(names: QuestionEntities,  # terms that the question names
             denied = _NOT.search(_without_names(names))
             proves = 'fact="definition"' not in code and "term" not in shown.slots.values()  # a slot for any term proves no absence
             sure = shown.score >= SURE and proves
-            doubt = _SEVERAL if _ONE_TERM.match(names.question) else _DOUBT  # who asks for one term is not told many
+            one = _ONE_TERM.match(names.question)  # who asks for one term is not told many
+            doubt = f"{_EMPTY} or isinstance(found, list) and len(found) > 1" if one else _EMPTY
             if _YES_NO.match(names.question):  # which of two is no answer to whether
-                doubt, sure = _TERM.replace("{named!r}", repr([t.iri for k in names.named for t in k.terms])), False
-            code = _reject_empty_result(code, _DENIED) if denied else code if sure else _reject_empty_result(code, doubt)
+                doubt, sure = f"{_EMPTY} or found in {[t.iri for k in names.named for t in k.terms]!r}", False
+            if denied or not sure:
+                code = _reject_empty_result(code, "found is True or found is False" if denied else doubt)
             found.append(_block(f"This worked before: {shown.title} [{shown.id}].", code))
     return found
 

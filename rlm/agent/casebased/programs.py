@@ -208,12 +208,14 @@ def _of_two(m: re.Match[str], marks: Marks, question: str) -> str:
     return code + f"    FINAL({a!r} if one[0] {sign} other[0] else {b!r})\n"
 
 
-_LEADS_TO = """known, name = items, {name!r}
-handle = sparql("SELECT DISTINCT ?x ?p {{ ?x ?p ?v . ?v <http://www.w3.org/2004/02/skos/core#broader>* " + name +
-                " FILTER(?p != <http://www.w3.org/1999/02/22-rdf-syntax-ns#type>) }}")
-{pages}said = [r for r in items if r["x"] in known]
-if len({{r["p"] for r in said}}) == 1:
-    FINAL(sorted({{r["x"] for r in said}}))
+def _rows_among(query: str) -> str:
+    "Code for `said`: the rows of a query whose ?x is one of `items`."
+    return f"known = items\nhandle = sparql({query!r})\n" + pages("handle.page(limit=200") + (
+        "said = [r for r in items if r[\"x\"] in known]\n")
+
+
+_BY_ONE_PROPERTY = """if len({r["p"] for r in said}) == 1:
+    FINAL(sorted({r["x"] for r in said}))
 """
 
 
@@ -222,7 +224,9 @@ def _valued(m: re.Match[str], marks: Marks, question: str) -> str:
     term = next((t for t in marks[m["value"]].terms if t.kind in ("concept", "individual")), None)
     if term is None:
         return ""
-    return _individuals(m, marks) + _LEADS_TO.format(name=sparql_name(term.iri), pages=pages("handle.page(limit=200"))
+    query = (f"SELECT DISTINCT ?x ?p {{ ?x ?p ?v . ?v <http://www.w3.org/2004/02/skos/core#broader>* {sparql_name(term.iri)} "
+             "FILTER(?p != <http://www.w3.org/1999/02/22-rdf-syntax-ns#type>) }")
+    return _individuals(m, marks) + _rows_among(query) + _BY_ONE_PROPERTY
 
 
 _ADJECTIVE = """classes = [i for i in search_entity({name!r}, limit=4)["items"] if i["kind"] == "class"]
@@ -305,14 +309,6 @@ def _by_head(m: re.Match[str], marks: Marks, question: str) -> str:
     return _BY_HEAD.format(head=singular(m["head"]), term=iri_of(marks, m["term"]), rel=relation_name(m, marks))
 
 
-_BEARING = """handle = sparql('SELECT DISTINCT ?x ?p {{ ?x ?p ?v . FILTER(isLiteral(?v) && LCASE(STR(?v)) = "{value}") }}')
-known = items
-{pages}rows = [(r["x"], r["p"]) for r in items if r["x"] in known and not r["p"].lower().endswith(("label", "name", "title"))]
-if len({{p for x, p in rows}}) == 1:  # not value_rows(), which asks for one property
-    FINAL(sorted({{x for x, p in rows}}))
-"""
-
-
 def _stated(m: re.Match[str], marks: Marks, question: str) -> str:
     """Code for the individuals that have a value, or a yes or no: *which lift has the serial number AC-209?*, *which are not audited?*;
     where no property is named, as in *films from Korea*, by the only one that has the value."""
@@ -321,8 +317,10 @@ def _stated(m: re.Match[str], marks: Marks, question: str) -> str:
     sort = said.get("sort")
     known = pages(f"find_terms(kind={sort!r}", NAMES) if sort else _individuals(m, marks)
     if "rel" not in said:
+        query = (f'SELECT DISTINCT ?x ?p {{ ?x ?p ?v . FILTER(isLiteral(?v) && LCASE(STR(?v)) = "{value}" '
+                 '&& !REGEX(STR(?p), "(label|name|title)$", "i")) }')
         plain = re.fullmatch(r"[\w .,&-]+", value) and not match_intents(m[0])  # *bread in Korean* asks for its label
-        return known + _BEARING.format(value=value, pages=pages("handle.page(limit=200")) if plain else ""
+        return known + _rows_among(query) + _BY_ONE_PROPERTY if plain else ""
     test = f"str(v).lower() in ({value!r}, {value + '.0'!r}) or str(v).lower().rpartition('@')[0] == {value!r}" if value else (
         f"v is {not said['no']}")
     return _ROWS + known + (f"rows = value_rows(items, {relation_name(m, marks)!r})[1]\n"
@@ -605,12 +603,6 @@ def _described(m: re.Match[str], marks: Marks, question: str) -> str:
     return _DESCRIBED.format(kind=iri_of(marks, m["kind"]), words=words, turns=turns, by=" by " in m["words"])
 
 
-_LABELLED = """known = items
-handle = sparql("SELECT DISTINCT ?x {{ ?x ?p ?l . FILTER(isIRI(?x) && ?p IN (<http://www.w3.org/2000/01/rdf-schema#label>, "
-                "<http://www.w3.org/2004/02/skos/core#prefLabel>) && CONTAINS(LCASE(STR(?l)), '{word}')) }}")
-{pages}said = sorted({{r["x"] for r in items if r["x"] in known}})
-FINAL({answer})
-"""
 _ABOUT_REPLACEMENT = (r"\b(?:(?:deprecated|obsolete|retired|withdrawn)(?: ones?)?|replac(?:es|ed|ing)|replacements?|successors?|"
                       r"instead(?: of them)?|each of them|(?:should|can|must) (?:i|we|you|one)|used?|terms?|class(?:es)?|concepts?|"
                       r"propert(?:y|ies)|them|with|respective|their)\b"
@@ -622,8 +614,12 @@ def _labelled(m: re.Match[str], marks: Marks, question: str) -> str:
     "Code for the terms whose label has a word or a part of one, or for their number."
     word = (marks[m["word"]].mention.text if m["word"] in marks else m["word"]).lower()
     kind = next((sort for name, sort in _SORTS.items() if m["kind"].startswith(name)), "term")
-    code = _LABELLED.format(word=word, pages=pages("handle.page(limit=200"), answer="len(said)" if m["count"] else "said")
-    return pages(f"find_terms(kind={kind!r}", NAMES) + code if re.fullmatch(r"[\w -]+", word) else ""
+    if not re.fullmatch(r"[\w -]+", word):
+        return ""
+    query = ("SELECT DISTINCT ?x { ?x ?p ?l . FILTER(isIRI(?x) && ?p IN (<http://www.w3.org/2000/01/rdf-schema#label>, "
+             f"<http://www.w3.org/2004/02/skos/core#prefLabel>) && CONTAINS(LCASE(STR(?l)), '{word}')) }}")
+    return pages(f"find_terms(kind={kind!r}", NAMES) + _rows_among(query) + (
+        "FINAL(len(said))\n" if m["count"] else "FINAL(sorted([r[\"x\"] for r in said]))\n")
 
 
 _REPLACED = """said = []
