@@ -160,7 +160,7 @@ class _AttentionRepository:
                  namespace: str,        # the partition
                  ) -> None:
         self.store, self.namespace = store, namespace
-        self.uses = dict[Subject, int]()  # subjects in mind when the slots were last read or stored → their uses then
+        self.uses = dict[Subject, int]()  # subjects of working memory when the slots were last read or stored → their uses then
 
     def load(self,
              model: str | None,               # name of the model whose vectors the store has
@@ -467,12 +467,12 @@ FLUSH_THRESHOLD = 32  # changes of attention that may be lost in a crash
 
 # %% ../../nbs/40_recall/18_attention_state.ipynb #0c511c91
 class AttentionKeeper:
-    "Keep attention in step with the store: take over what is written, and store what is in mind."
+    "Keep attention in step with the store: take over what is written, and store working memory."
 
     def __init__(self,
                  builder: IndexBuilder,    # builds the namespace's index
                  watcher: StoreWatcher,    # notices changes of the store
-                 state: AttentionState,    # subjects in mind
+                 state: AttentionState,    # subjects of working memory
                  creates: Callable[[], bool],  # tells whether written memories become checkpoints, asked at each write
                  ) -> None:
         self.builder, self.index, self.db = builder, (index := builder.index), builder.index.storage.db
@@ -545,7 +545,7 @@ class AttentionKeeper:
                 state.unsaved, self.repository.uses = max(0.0, state.unsaved - due), uses
 
     def _store(self) -> dict[Subject, int]:
-        "Store what is in mind, unless it may hold what was erased, or what was never stored; returns the uses that are stored then."
+        "Store working memory, unless it may hold what was erased, or what was never stored; returns the uses that are stored then."
         store, last = self.index.storage.position()
         known = self.watcher.position
         if store != known[0] or last < known[1] or self.repository.erased_since(known[1]):

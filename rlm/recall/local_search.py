@@ -35,7 +35,7 @@ from ..search.query_features import QueryFeatures
 from ..search.semantic_index import MeasuredQuery, StoredVectors
 from ..search.vector.quantizer import center_one
 from ..store.protocols import MAX_TERMS
-LEAST_HITS = 3  # hits in mind that must be sure for what is in mind to answer
+LEAST_HITS = 3  # hits in working memory that must be sure for it to answer
 UNREAD = 8  # memories that come to mind and are not searched yet: as many more, and all are read
 SEARCHES = 2  # searches of everything whose candidates are remembered for a slot
 STEADY = 0.95  # cosine of a slot to where it lay, from which on what is nearest to it is taken to be what it was
@@ -226,7 +226,7 @@ class NeighbourhoodCache:
         return _interleaved(known) if (known := [part for part in parts if part is not None]) else None
 
     def table(self,
-              memory: WorkingMemory,  # slots that are in mind
+              memory: WorkingMemory,  # slots of working memory
               ) -> SlotBuffers:
         "Return the neighbourhoods that are made, side by side."
         known = self._table
@@ -264,7 +264,7 @@ def _interleaved(parts: list[Ints]) -> Ints:
 
 # %% ../../nbs/40_recall/17_local_search.ipynb #7837a5b3
 class RecentMemorySearch:
-    "Search the memories in mind, and with them those elsewhere that hold the words; answer only if the best are in mind."
+    "Search working memory, and with it the memories elsewhere that hold the words; answer only if the best are in working memory."
 
     def __init__(self,
                  searcher: Searcher,                  # the namespace's search
@@ -278,7 +278,7 @@ class RecentMemorySearch:
         self._made: tuple[frozenset[int], Neighbourhood, SlotBuffers] | None = None
 
     def prepare(self) -> None:
-        "Read the memories in mind now, so that no question waits for it; within a snapshot of the index."
+        "Read the memories of working memory now, so that no question waits for it; within a snapshot of the index."
         known, made = frozenset(self.recent.slot_of), self._made
         if made is None or made[0] != known or not (made[1].current and made[1].unchanged()):
             around = Neighbourhood(self.index, self.neighbourhoods.vectors(), np.array(sorted(known), np.int64))
@@ -287,12 +287,12 @@ class RecentMemorySearch:
             self.kernel.prepare(self._made[2])
 
     def holds(self) -> bool:
-        "Tell whether what was read can be searched, and not too much of what is in mind is missing."
+        "Tell whether what was read can be searched, and not too many of its memories are missing."
         made = self._made
         return made is not None and made[1].current and len(self.recent.slot_of.keys() - made[0]) < UNREAD
 
     def clear(self) -> None:
-        "Forget the memories in mind."
+        "Forget what was read."
         self.recent.clear()
         self._made = None
 
@@ -336,13 +336,13 @@ class LocalizedSearchEngine:
         self.in_mind = RecentMemorySearch(searcher, self.neighbourhoods, self.ranker, self.kernel)
 
     def prepare(self,
-                memory: WorkingMemory,  # slots that are in mind
+                memory: WorkingMemory,  # slots of working memory
                 ) -> None:
         "Update the tables now, so that no question waits for it."
         self.kernel.prepare(self.neighbourhoods.table(memory))
 
     def search(self,
-               memory: WorkingMemory,     # slots that are in mind
+               memory: WorkingMemory,     # slots of working memory
                terms: Sequence[str],      # words of the question
                features: QueryFeatures,                # times, persons and language that it names
                vector: Any,               # its vector by the store's model; None: it has none
@@ -361,7 +361,7 @@ class LocalizedSearchEngine:
     def search_with_checkpoints(self,
                                 query: Query,              # question, in a moment of the index
                                 measured: MeasuredQuery | None,       # its vector, measured; None: it has none
-                                slots: WorkingMemory,      # slots that are in mind
+                                slots: WorkingMemory,      # slots of working memory
                                 top_k: int = 10,           # number of memories wanted
                                 passing: AllowedDocs | None = None,  # memories that may be found; None: all
                                 ) -> LocalAnswer:
@@ -371,7 +371,7 @@ class LocalizedSearchEngine:
         return found._replace(ranked=self.searcher.reordered(features, measured, found.ranked, top_k, passing)) if found.ranked else found
 
     def slot_of(self,
-                memory: WorkingMemory,  # slots that are in mind
+                memory: WorkingMemory,  # slots of working memory
                 measured: MeasuredQuery | None,    # question, measured; None: it has no vector
                 ) -> Slot | None:
         "Return the slot that a question belongs to, None: to none; without vectors, the one that was used last."

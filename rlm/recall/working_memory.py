@@ -129,7 +129,7 @@ class WorkingMemory:
 
 # %% ../../nbs/40_recall/10_working_memory.ipynb #40677074
 class RecentMemories:
-    "Keep the numbers of the memories in mind: written, found or led to of late, each with the slot that it belongs to."
+    "Keep the numbers of the memories of working memory: written, found or led to of late, each with the slot that it belongs to."
 
     def __init__(self,
                  size: int = IN_MIND,  # number of memories that are kept
@@ -148,7 +148,7 @@ class RecentMemories:
             del self.slot_of[seq]
 
     def clear(self) -> None:
-        "Forget all memories in mind."
+        "Forget all of them."
         self.slot_of.clear()
 
 # %% ../../nbs/40_recall/10_working_memory.ipynb #fd0aa142

@@ -126,7 +126,10 @@ def check(memory: Memory, repair: bool, as_json: bool) -> None:
 @only_option
 @with_memory(named=True, held=True)
 def export_(memory: Memory, target: str, only: str | None, named: str | None, as_json: bool) -> None:
-    "Write the store, or only the namespace that -n names, as JSON Lines to the file TARGET, or - for standard output."
+    """Write the store, or only the namespace that -n names, as JSON Lines to the file TARGET, or - for standard output.
+
+    The same lines as `rlm export FILE.jsonl`, which also writes formats of other programs and people. `rlm db import` reads them all
+    or none, from standard input, too."""
     with closing(export_lines(memory.backend, memory.clock.now(), one_namespace(named, only))) as lines:
         count = write_export(target, lines)
     report_export(target, count, "lines", as_json)
@@ -136,8 +139,8 @@ def export_(memory: Memory, target: str, only: str | None, named: str | None, as
 @click.argument("source", type=click.File(encoding="utf-8-sig"))
 @with_memory(makes=True, named=True)
 def import_(memory: Memory, source: IO[str], named: str | None, as_json: bool) -> None:
-    """Read an export from the file SOURCE, or - for standard input: all of it, or nothing. With -n only that namespace is read, and
-    what the file has of others is left out. Exit code 1 if memories were refused."""
+    """Read an export of rlm from the file SOURCE, or - for standard input: all of it, or nothing. With -n only that namespace is read,
+    and what the file has of others is left out. Exit code 1 if memories were refused. Exports of other programs: `rlm import`."""
     report = memory.admin.import_lines(source, named)
     told = {"added": report.added, "unchanged": report.unchanged, "refused": dict(report.refused), "rows": dict(report.rows),
             "left_out": report.left_out}
