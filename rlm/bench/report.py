@@ -277,7 +277,7 @@ def bars(axes: "Axes",           # axes of a matplotlib figure
     for y, row in enumerate(shown):
         axes.barh(y, row.value, color=_COLOURS[row.role], hatch="//" if row.role == "control" else None, edgecolor="white", height=.7)
         if row.p95 is not None:
-            axes.plot([row.value, row.p95], [y, y], color="#444444", linewidth=1, marker="|", markevery=[1], markersize=5)
+            axes.plot([row.value, row.p95], [y, y], color="#777777", linewidth=1, marker="|", markevery=[1], markersize=5)
         if row.target is not None:
             axes.plot([row.target, row.target], [y - .42, y + .42], color="#c0392b", linewidth=2)
         axes.annotate(f"{_shown(row.value)} {row.unit}".strip(), (max(row.value, row.p95 or 0), y), (5, 0),

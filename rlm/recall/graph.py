@@ -22,6 +22,7 @@ import numpy as np
 from ..core.array_types import Floats, Ints
 from ..core.clock import Clock, SystemClock
 from ..core.errors import InvalidInput, StoreError
+from ..core.tables import label_fonts
 from .adjacency import Adjacency, LinkWeights, add_links, build_adjacency, compacted, merged_neighbors, replace_rows
 from .adjacency import unique_links
 from .graph_walk import Fit, Walk, walk
@@ -354,11 +355,12 @@ def _draw_graph(reached: Sequence[tuple[str, int, str]], edges: Sequence[tuple[s
                            "Install it: pip install matplotlib") from None
     at = _ring_positions(reached)
     _, axes = plt.subplots(figsize=(6, 5))
+    fonts = label_fonts(at)
     for a, b, weight in edges:
         axes.plot(*zip(at[a], at[b], strict=True), color="tab:blue", alpha=0.15 + 0.85 * weight, linewidth=0.5 + 2 * weight, zorder=1)
     for id, hops, _ in reached:
         axes.scatter(*at[id], s=140 if hops == 0 else 60, color="tab:orange" if hops == 0 else "tab:blue", zorder=2)
-        axes.annotate(id, at[id], xytext=(5, 5), textcoords="offset points", fontsize=8, parse_math=False)
+        axes.annotate(id, at[id], xytext=(8, 6), textcoords="offset points", fontsize=8, parse_math=False, fontfamily=fonts)
     axes.set_axis_off()
     axes.margins(0.15)
     return axes

@@ -26,7 +26,7 @@ from ..core.guard import guarded
 from ..core.promotion import RANK, PromotionPolicy, PromotionVerdict, judge, must_hold
 from ..core.settings import Settings
 from ..core.text import clip, valid_text
-from ..core.tables import html_table, text_table
+from ..core.tables import html_table, label_fonts, text_table
 from .model import Rule, find_rule_record, row_time
 from ..store.writer import SQLWriter
 from ..store.records import Event, MemoryRecord, read_count, read_label, version_time
@@ -179,13 +179,14 @@ class RuleHistory:
         top = max(1, *(max(p.success, p.fail) for p in self.points))
         for at, p in zip(times, self.points, strict=True):
             if p.event in ("promote", "demote", "hold", "release", "archive"):
-                axes.axvline(at, color="#444444", linewidth=.8, linestyle=":")
+                axes.axvline(at, color="#777777", linewidth=.8, linestyle=":")
                 axes.text(at, 1.04 * top, p.event, fontsize=8, rotation=45)
         axes.xaxis_date()
         axes.tick_params(labelsize=8)
         axes.set_ylim(0, 1.25 * top)
         axes.legend(loc="center left", fontsize=8, frameon=False)
-        axes.set_title(f"{self.rule_id}: {self.expr[:70]}", fontsize=10, loc="left", pad=22)
+        title = f"{self.rule_id}: {self.expr[:70]}"
+        axes.set_title(title, fontsize=10, loc="left", pad=22, fontfamily=label_fonts([title]))
         axes.spines[["top", "right"]].set_visible(False)
 
 # %% ../../nbs/50_rules/07_lifecycle.ipynb #6e45021d

@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..core.clock import in_zone, to_iso
-from ..core.tables import html_table, text_table
+from ..core.tables import html_table, label_fonts, text_table
 from ..core.text import clip, is_wordless
 from ..store.filters import Filters
 from ..store.protocols import TEXT_COLUMNS
@@ -293,7 +293,9 @@ def _plot_scores(hits: Sequence[Hit],         # hits, best first
         widths = [found.get(name, 0.0) for found in columns]
         axes.barh(range(len(hits)), widths, left=ends, label=name, height=0.7)
         ends = [a + b for a, b in zip(ends, widths, strict=True)]
-    axes.set(yticks=range(len(hits)), yticklabels=[h.id for h in hits], xlabel="score")
+    ids = [h.id for h in hits]
+    axes.set_yticks(range(len(hits)), ids, fontfamily=label_fonts(ids))
+    axes.set_xlabel("score")
     axes.invert_yaxis()
     axes.legend(loc="lower right", ncols=2, fontsize=8, frameon=False)
     return axes

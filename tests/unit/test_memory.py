@@ -1049,3 +1049,27 @@ def test_an_explanation_leaves_empty_what_added_nothing() -> None:
         headers, rows = memory.explain("boat zebra", "sail").table()
     assert ("zebra", 0) in [(row[0], row[1]) for row in rows] and all("0" not in row[2:-1] for row in rows)
     assert all(any(row[2:-1]) or row[-1] == "0" for row in rows) and headers[-1] == "sum"
+
+
+def test_labels_of_a_plot_name_a_font_with_korean_letters_where_one_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from matplotlib import font_manager
+
+    from rlm.core.tables import label_fonts
+    own = label_fonts(["tea"])
+    monkeypatch.setattr(font_manager, "get_font_names", lambda: ["DejaVu Sans", "Malgun Gothic", "NanumGothic"])
+    assert label_fonts(["tea", "고양이"]) == [*own, "NanumGothic"] and label_fonts(["tea"]) == own
+    monkeypatch.setattr(font_manager, "get_font_names", lambda: ["DejaVu Sans"])
+    assert label_fonts(["고양이"]) == own
+
+
+def test_korean_ids_are_drawn_in_the_fonts_that_label_fonts_gives(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    import matplotlib
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    from rlm.service import results
+    monkeypatch.setattr(results, "label_fonts", lambda labels: ["serif", *labels])
+    memory.write("나비는 연어를 먹는다", id="고양이")
+    axes = memory.search("연어").plot()
+    assert [label.get_fontfamily() for label in axes.get_yticklabels()] == [["serif", "고양이"]]
+    plt.close(axes.figure)
