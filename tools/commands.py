@@ -1,7 +1,7 @@
 """Write the reference of the command line from the commands themselves: the help of each, group by group."""
 import click
 
-WIDTH = 100  # characters of a line of help
+WIDTH = 84  # characters of a line of help: as many as a page of the site shows on a laptop
 
 
 def command_reference() -> str:  # Markdown
