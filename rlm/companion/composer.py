@@ -14,6 +14,7 @@ import itertools
 import math
 import re
 import reprlib
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
@@ -21,7 +22,6 @@ from numbers import Real
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .policy import answers_nothing, only_asks
 from .fact_extraction import text_facts
@@ -174,26 +174,21 @@ def ended_statements(records: Sequence[MemoryRecord],      # current memories
 LAMBDA = 0.7  # share of relevance; the rest is that of likeness
 
 
-def _likeness(words: Sequence[frozenset[str]]) -> NDArray[np.float64]:
-    "The share of tokens in common of each text with each other, in [0, 1] (Jaccard)."
-    column = {word: n for n, word in enumerate(frozenset().union(*words))}
-    held = np.zeros((len(words), len(column)), np.float32)
-    for row, own in zip(held, words, strict=True):
-        row[[column[word] for word in own]] = 1
-    common, sizes = (held @ held.T).astype(np.float64), np.array([len(own) for own in words])
-    return np.asarray(common / np.maximum(sizes[:, None] + sizes - common, 1))
-
-
 def by_marginal_relevance(relevance: Sequence[float],     # relevance of each item, in [0, 1]
                           words: Sequence[frozenset[str]],  # tokens of each item
                           ) -> Iterator[int]:             # positions, best first
-    "Yield the order in which items add most that is new (Carbonell and Goldstein, 1998); each is found when it is asked for."
-    worth, likeness, nearest = LAMBDA * np.asarray(relevance), _likeness(words), np.zeros(len(words))
+    """Yield the order in which items add most that is new (Carbonell and Goldstein, 1998); each is found when it is asked for. Likeness is
+    the share of tokens in common (Jaccard)."""
+    worth, nearest, sizes = LAMBDA * np.asarray(relevance), np.zeros(len(words)), np.array([len(own) for own in words])
+    holding = defaultdict[str, list[int]](list)  # a table of all words by all items would take gigabytes for a long block
+    for n, word in ((n, word) for n, own in enumerate(words) for word in own):
+        holding[word].append(n)
     for _ in words:
         best = int(np.argmax(worth - (1 - LAMBDA) * nearest))  # among equals, the first
         yield best
         worth[best] = -np.inf
-        np.maximum(nearest, likeness[best], out=nearest)
+        common = np.bincount(np.array([n for word in words[best] for n in holding[word]], np.int64), minlength=len(words))
+        np.maximum(nearest, common / np.maximum(sizes + sizes[best] - common, 1), out=nearest)
 
 # %% ../../nbs/85_companion/10_composer.ipynb #7d97f4d4
 PROFILE = 0.5  # share of the budget that pinned memories have before what answers the question; the first pinned one may have all of it
@@ -391,7 +386,8 @@ def compose(pinned: Sequence[MemoryRecord],          # always present, the most 
     offers = [(r, relevance * (share if r.role == "assistant" else ASKS if only_asks(r.text) else 1.0))
               for r, relevance in found if r.id not in always]
     offers.sort(key=lambda o: -o[1])
-    newer = {id: what[7:] for id, what in (past or {}).items() if what.startswith("later: ") and what[7:] in {r.id for r, _ in offers}}
+    there = {r.id for r, _ in offers}
+    newer = {id: what[7:] for id, what in (past or {}).items() if what.startswith("later: ") and what[7:] in there}
     answers = _newer_first(_by_worth([(offered(r, n, newer.get(r.id, "")), w) for n, (r, w) in enumerate(offers)], room))
     lines, used, left_out = _fill_in_order(profile, answers, room, False)
     if left_out:

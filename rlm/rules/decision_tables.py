@@ -10,13 +10,16 @@ __all__ = ['POLICIES', 'MOST_ROWS', 'TableError', 'TableColumn', 'read_header', 
 import csv
 import io
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from ..core.errors import InvalidInput
 from .expressions import TRUE, Constant, FormalRule, Not, Sort, canonical_claims, conjunction, conjuncts, format_constant
 from .expressions import variables
-from .intervals import push_negations
+from .intervals import RegionTable, bounding_region, is_empty_region, push_negations
 from .parser import FormalError, parse
 from .reasoner import Reasoner, SolverResult, sorts_of
 from .rule_store import RuleStore
@@ -267,9 +270,9 @@ def read_table(text: str,  # a table as CSV: separated by commas, semicolons or 
 
 def _check_alone(rows: Sequence[TableRow], policy: str) -> None:
     "Refuse rows that can match together, unless policy and outcomes allow it."
-    reasoner = Reasoner()
+    reasoner, near = Reasoner(), _near_rows(rows)
     for n, row in enumerate(rows):
-        for other in rows[:n]:
+        for other in near[n]:
             if policy == "any" and canonical_claims(row.formal.outcome) == canonical_claims(other.formal.outcome):
                 continue
             met = _both_match(reasoner, row.formal, other.formal)
@@ -277,6 +280,20 @@ def _check_alone(rows: Sequence[TableRow], policy: str) -> None:
                 shown = ", ".join(f"{name} = {format_constant(Constant(value, 'Bool'))}" for name, value in sorted(met.witness.items()))
                 why = f"for example with {shown}" if shown else "always" if met.verdict == "yes" else "or it can't be told that they do not"
                 raise TableError(f"it can match together with row {other.number}, {why}; the hit policy is {policy}", row.number)
+
+
+def _near_rows(rows: Sequence[TableRow]) -> list[list[TableRow]]:
+    "For each row the earlier ones that may match together with it: with the others it has no value of some column in common."
+    sorts = defaultdict[str, set[Sort]](set)
+    for name, sort in (said for row in rows for said in row.formal.sorts.items()):
+        sorts[name].add(sort)
+    bounds = [bounding_region([row.formal.condition], row.formal.sorts)[0] for row in rows]
+    alive = np.array([n for n, region in enumerate(bounds) if not is_empty_region(region)], np.int64)
+    regions = RegionTable([{name: r for name, r in bounds[n].items() if len(sorts[name]) == 1} for n in alive])
+    near = dict[int, list[TableRow]]()
+    for at, n in enumerate(alive):
+        near[int(n)] = [rows[m] for m in alive[regions.overlapping(at, np.arange(at))]]
+    return [near.get(n, []) for n in range(len(rows))]
 
 
 def _both_match(reasoner: Reasoner, a: FormalRule, b: FormalRule) -> SolverResult:
@@ -287,10 +304,10 @@ def _both_match(reasoner: Reasoner, a: FormalRule, b: FormalRule) -> SolverResul
 
 def _after_the_first(rows: Sequence[TableRow]) -> Iterator[TableRow]:
     "Yield rows that match only where no earlier one does."
-    reasoner = Reasoner()
+    reasoner, near = Reasoner(), _near_rows(rows)
     for n, row in enumerate(rows):
         formal = row.formal
-        for other in rows[:n]:
+        for other in near[n]:
             if _both_match(reasoner, formal, other.formal).verdict == "no":
                 continue
             sorts, mine = sorts_of(formal, other.formal), {"row": formal.condition}

@@ -85,6 +85,6 @@ def text_of(data: bytes,  # content of a text file, or its beginning
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as e:
-        if e.start >= len(data) - 3:  # a beginning that is cut within a letter
+        if e.reason == "unexpected end of data":  # a beginning that is cut within a letter
             return data[:e.start].decode("utf-8-sig")
         return data.decode("cp949", "replace")

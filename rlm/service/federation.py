@@ -63,7 +63,7 @@ def _reason(data: bytes) -> str:
     "What a refusal says, on one line of 300 letters at most."
     try:
         said = json.loads(data)["error"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         said = "without a reason"
     return " ".join(str(said)[:300].split())
 

@@ -393,7 +393,7 @@ def _own_names(given: Mapping[str, Any]) -> dict[str, Any]:
 def _json_line(line: str, place: str) -> Foreign:
     try:
         given = json.loads(line)
-    except ValueError as e:
+    except (ValueError, RecursionError) as e:
         raise InvalidInput(f"It can't be read as JSON ({e}).", "Write one object a line.") from None
     if not isinstance(given, Mapping):
         raise InvalidInput(f"It is a {type(given).__name__}.", "Write one object a line.")

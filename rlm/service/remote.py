@@ -328,7 +328,7 @@ class RemoteMemory:
 
     def _read(self, data: bytes) -> dict[str, Any]:
         "Return the JSON of an answer. Raises `RemoteError` for what another program answers, such as the page of a login."
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             if isinstance(answer := json.loads(data), dict):
                 return answer
         raise RemoteError(f"{self.url} answers, and not as `rlm serve` does.", "Check the address.")
@@ -350,7 +350,7 @@ def _problem(status: int, body: bytes) -> RlmError:
     "The error that an answer stands for."
     try:
         said = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         said = {}
     said = said if isinstance(said, dict) else {}
     detail = str(said.get("detail") or said.get("title") or f"The server answered with status {status}.")

@@ -282,6 +282,14 @@ def test_the_policy_decides_and_says_why(memory: Memory) -> None:
     in_memory(memory, session)
 
 
+def test_the_thresholds_that_are_told_are_those_of_the_settings(tmp_path: Path) -> None:
+    async def session(call: Call, _client: Client) -> None:
+        state = await call("policy_status")
+        assert (state["save_from"], state["skip_up_to"]) == (.9, .2)
+    with Memory(tmp_path / "m.db", embedder="none", policy_save=.9, policy_skip=.2) as memory:
+        in_memory(memory, session)
+
+
 def test_a_model_tidies_up_after_it_has_told_what_it_would_do_and_deletes_nothing(memory: Memory) -> None:
     async def session(call: Call, _client: Client) -> None:
         said = ("I like hiking.", "i like hiking", "나는 20mg을 먹어", "나는 10mg을 먹어")

@@ -217,3 +217,43 @@ def test_an_answer_without_words_is_none() -> None:
     assert answer_text(b"no json", "application/json") == "" and answer_text(b"data: {\n", "text/event-stream") == ""
     call = {"choices": [{"index": 0, "message": {"content": None, "tool_calls": []}}, {"index": 1, "message": {"content": "x"}}]}
     assert answer_text(json.dumps(call).encode(), "application/json") == ""
+
+
+def test_no_more_of_a_body_is_read_than_is_allowed(tmp_path: Path) -> None:
+    read, sent = list[int](), list[Any]()
+
+    async def receive() -> dict[str, Any]:
+        read.append(1)
+        return {"type": "http.request", "body": b" " * 1000, "more_body": len(read) < 500}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+    pool = MemoryPool(load_settings(db_path=tmp_path / "memory.db", serve_max_body=10_000), embedder="none")
+    proxy = MemoryProxy("http://127.0.0.1:9/v1", pool, TokenFile(tmp_path / "tokens"), None)
+    scope = {"type": "http", "method": "POST", "path": "/v1/chat/completions", "raw_path": b"/v1/chat/completions", "query_string": b"",
+             "headers": [(b"host", b"localhost")], "client": ("127.0.0.1", 1), "http_version": "1.1", "scheme": "http", "root_path": ""}
+    asyncio.run(proxy_application(proxy)(scope, receive, send))
+    assert sent[0]["status"] == 413 and len(read) <= 12
+
+
+def test_a_body_of_many_brackets_goes_on_as_it_is_and_such_an_answer_has_no_words(setting: Setting) -> None:
+    _, client, _ = setting
+    assert client.post("/v1/chat/completions", content=b"[" * 100_000, headers={"Content-Type": "application/json"}).status_code == 500
+    assert answer_text(b"[" * 100_000, "application/json") == ""
+    assert answer_text(b"data: " + b"[" * 100_000, "text/event-stream") == ""
+
+
+def test_the_memories_are_closed_where_what_was_said_could_not_be_kept(tmp_path: Path) -> None:
+    pool = MemoryPool(load_settings(db_path=tmp_path / "memory.db"), embedder="none")
+    proxy = MemoryProxy("http://127.0.0.1:9/v1", pool, TokenFile(tmp_path / "tokens"), None)
+    pool.store()
+
+    async def fails() -> None:
+        raise OSError("The disk is gone.")
+
+    async def run() -> None:
+        app = proxy_application(proxy)
+        async with app.router.lifespan_context(app):
+            proxy.keeping[asyncio.create_task(fails())] = "default"
+    asyncio.run(run())
+    assert not pool.open_memories()

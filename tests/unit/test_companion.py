@@ -3,6 +3,7 @@ import asyncio
 import inspect
 import json
 import re
+import tracemalloc
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -14,7 +15,7 @@ import pytest
 
 from rlm import Memory
 from rlm.bench.companion import decide_all, labelled, macro_f1
-from rlm.companion.composer import estimate_tokens, resolutions
+from rlm.companion.composer import LAMBDA, by_marginal_relevance, estimate_tokens, resolutions
 from rlm.companion.fact_extraction import text_facts
 from rlm.companion.policy import MemoryPolicy, Situation, explicit_reward
 from rlm.companion.rejection import RejectedValue
@@ -780,3 +781,23 @@ def test_a_session_that_is_no_name_is_refused_with_a_sentence(session: object) -
         with pytest.raises(InvalidInput, match="session"):
             memory.companion.observe("My name is Mina.", session=session)
         assert not memory.list()
+
+
+def test_what_adds_most_that_is_new_is_found_without_a_table_of_all_words_by_all_items() -> None:
+    rng = np.random.default_rng(3)
+    words = [frozenset(f"w{n}" for n in rng.integers(0, 20_000 if n % 3 else 40, 12)) for n in range(1500)]
+    worth = rng.random(1500)
+    tracemalloc.start()
+    try:
+        order = list(by_marginal_relevance(list(worth), words))
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+    left = LAMBDA * worth
+    for best in order[:30]:
+        assert best == int(np.argmax(left))
+        left[best] = -np.inf
+        like = [len(words[best] & own) / len(words[best] | own) for own in words]
+        near = np.array(like) if best == order[0] else np.maximum(near, like)  # noqa: F821
+        left = np.where(np.isinf(left), left, LAMBDA * worth - (1 - LAMBDA) * near)
+    assert sorted(order) == list(range(1500)) and list(by_marginal_relevance([.5, .4], [frozenset(), frozenset()])) == [0, 1]

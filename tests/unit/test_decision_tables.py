@@ -17,6 +17,7 @@ from rlm.rules import RuleStore, parse
 from rlm.rules.decision_tables import TableError, export_table, import_table, read_table
 from rlm.rules.evaluator import compile_rule, type_facts
 from rlm.rules.expressions import conjuncts
+from rlm.rules.reasoner import Reasoner
 from rlm.service.cli.main import main
 
 pytestmark = pytest.mark.usefixtures("bare")
@@ -192,3 +193,19 @@ def test_an_edited_table_names_the_command_that_changes_a_rule(tmp_path: Path) -
     assert refused.exit_code == 1 and "rlm memory update 차" in refused.output
     changed = run("memory", "update", "차", "--formal", "when 회의 then drink = 2")
     assert changed.exit_code == 0 and "0 added, 1 unchanged" in run(*take_in, file=second).output
+
+
+@pytest.mark.parametrize("policy", ["unique", "first"])
+def test_rows_that_have_no_value_in_common_cost_no_proof(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, real = list[Any](), Reasoner.satisfiable
+    monkeypatch.setattr(Reasoner, "satisfiable", lambda self, claims, sorts: asked.append(claims) or real(self, claims, sorts))
+    rows = [f'[{10 * n}..{10 * n + 9}],"""c{n % 7}""",{n}' for n in range(150)]
+    table = "\n".join([f"{policy},when amount,when city,then rate", *(f"{n},{row}" for n, row in enumerate(rows, 1))])
+    assert len(read_table(table)) == 150
+    assert not asked  # 11,175 pairs
+    both = "\n".join([f"{policy},when amount: Int,when fee,then rate", "1,[1..5],< 2,1", "2,[6..9],< 2.5,2", "3,7,> 2.2,3"])
+    if policy == "unique":
+        with pytest.raises(TableError, match=r"match together with row 3"):
+            read_table(both)
+    else:
+        assert "when amount == 7 and fee > 2.2 and fee >= 2.5 then" in str(read_table(both)[2].formal)

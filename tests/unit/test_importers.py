@@ -15,6 +15,7 @@ from rlm.core.errors import InvalidInput, NotFound
 from rlm.recall.snapshots import import_anchors, import_graph
 from rlm.service.cli.interchange import format_of
 from rlm.service.cli.main import main
+from rlm.service.export_files import text_of
 from rlm.service.importers import READERS_OF, ForeignConversation, ForeignMemory, import_export, read_export
 from rlm.service.interchange import content_hash
 
@@ -672,3 +673,9 @@ def test_archives_within_archives_have_an_end(tmp_path: Path) -> None:
                 with pytest.raises(NotFound):
                     import_export(memory, path, "markdown")
         name, data = "inner.zip", path.read_bytes()
+
+
+@pytest.mark.parametrize("text", ["Speaker: 안", "부산에 산다", "a가"])
+def test_a_text_as_windows_writes_it_is_read_whole_and_a_beginning_up_to_the_cut(text: str) -> None:
+    assert text_of(text.encode("cp949")) == text_of(text.encode("utf-16")) == text_of(text.encode()) == text
+    assert text_of(text.encode()[:-1]) == text[:-1]

@@ -91,7 +91,7 @@ def answer_text(body: bytes,  # whole answer of a chat completion
                     parts += [_piece(c, "delta") for c in json.loads(data).get("choices") or [] if c.get("index", 0) == 0]
         else:
             parts += [_piece(c, "message") for c in json.loads(body).get("choices") or [] if c.get("index", 0) == 0]
-    except (ValueError, AttributeError, TypeError):
+    except (ValueError, AttributeError, TypeError, RecursionError):
         return ""
     return "".join(parts)
 
@@ -209,7 +209,7 @@ class MemoryProxy:
             raise HttpProblem(400, f"Rlm-Memory is {mode[:20]!r}.", f"Say {', '.join(MODES)}, or leave it out.")
         try:
             asked = json.loads(body)
-        except ValueError:
+        except (ValueError, RecursionError):
             asked = None
         messages = asked.get("messages") if isinstance(asked, dict) and mode != "off" else None
         if not isinstance(messages, list) or (at := _last_user(messages)) is None:
@@ -237,14 +237,21 @@ class MemoryProxy:
             await asyncio.to_thread(self.keep, caller, without_block(text, block), session, True)
         return await self.forward(request, body, answered, told)
 
+    async def _read_body(self, request: Request) -> bytes:
+        "Return the body of a request, of which no more is read than is allowed. Raises `HttpProblem`."
+        read = bytearray()
+        async for piece in request.stream():
+            read += piece
+            if len(read) > self.pool.settings.serve_max_body:
+                raise HttpProblem(413, f"More than {self.pool.settings.serve_max_body:,} bytes.", "Split it, or raise serve_max_body.")
+        return bytes(read)
+
     async def answer(self,
                      request: Request,  # request of a client
                      ) -> Response:
         "Answer a request; errors of the proxy have the shape that clients of the protocol read."
         try:
-            caller, body = self.caller(request), await request.body()
-            if len(body) > self.pool.settings.serve_max_body:
-                raise HttpProblem(413, f"More than {self.pool.settings.serve_max_body:,} bytes.", "Split it, or raise serve_max_body.")
+            caller, body = self.caller(request), await self._read_body(request)
             if request.method == "POST" and request.url.path == CHAT:
                 return await self.chat(request, body, caller)
             return await self.forward(request, body)
@@ -258,7 +265,7 @@ def proxy_application(proxy: MemoryProxy) -> Starlette:
     @asynccontextmanager
     async def life(_app: Starlette) -> AsyncIterator[None]:
         yield
-        await asyncio.gather(*proxy.keeping)
+        await asyncio.gather(*proxy.keeping, return_exceptions=True)
         await proxy.client.aclose()
         proxy.pool.close()
 

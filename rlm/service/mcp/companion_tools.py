@@ -13,7 +13,6 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.resolve import Elicit, Resolve
 from pydantic import BaseModel, Field
 
-from rlm.companion.policy import SAVE_FROM, SKIP_UP_TO
 from rlm.core.text import clip
 
 from ..capture import teach_policy
@@ -104,7 +103,8 @@ class CompanionTools:
         with self.source.use("read") as memory:
             policy = memory.companion.policy()
             return {"updates": policy.bandit.updates, "learned": policy.bandit.updates > 0, "epsilon": policy.epsilon,
-                    "save_from": SAVE_FROM, "skip_up_to": SKIP_UP_TO, "rejections": len(memory.companion.rejections())}
+                    "save_from": policy.rules.save_from, "skip_up_to": policy.rules.skip_up_to,
+                    "rejections": len(memory.companion.rejections())}
 
     def sleep_cycle_run(self, dry_run: DryRun = True) -> dict[str, Any]:
         """Tidy up all memories (정리): merge duplicates that say the same, archive what has not been used for long, save what was learned.
