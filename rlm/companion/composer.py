@@ -14,7 +14,6 @@ import itertools
 import math
 import re
 import reprlib
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
@@ -179,15 +178,16 @@ def by_marginal_relevance(relevance: Sequence[float],     # relevance of each it
                           ) -> Iterator[int]:             # positions, best first
     """Yield the order in which items add most that is new (Carbonell and Goldstein, 1998); each is found when it is asked for. Likeness is
     the share of tokens in common (Jaccard)."""
-    worth, nearest, sizes = LAMBDA * np.asarray(relevance), np.zeros(len(words)), np.array([len(own) for own in words])
-    holding = defaultdict[str, list[int]](list)  # a table of all words by all items would take gigabytes for a long block
-    for n, word in ((n, word) for n, own in enumerate(words) for word in own):
-        holding[word].append(n)
+    worth, nearest, sizes = LAMBDA * np.asarray(relevance), np.zeros(len(words)), np.array([len(own) for own in words], np.int64)
+    column = {word: n for n, word in enumerate(frozenset().union(*words))}  # no table of words by items: gigabytes for a long block
+    held, owner = np.array([column[word] for own in words for word in own], np.int64), np.repeat(np.arange(len(words)), sizes)
+    starts = np.cumsum(sizes) - sizes
     for _ in words:
         best = int(np.argmax(worth - (1 - LAMBDA) * nearest))  # among equals, the first
         yield best
-        worth[best] = -np.inf
-        common = np.bincount(np.array([n for word in words[best] for n in holding[word]], np.int64), minlength=len(words))
+        worth[best], shared = -np.inf, np.zeros(len(column), bool)
+        shared[held[starts[best]:starts[best] + sizes[best]]] = True
+        common = np.bincount(owner[shared[held]], minlength=len(words))
         np.maximum(nearest, common / np.maximum(sizes + sizes[best] - common, 1), out=nearest)
 
 # %% ../../nbs/85_companion/10_composer.ipynb #7d97f4d4
