@@ -266,7 +266,7 @@ class SearchResults(Sequence[Hit]):
     def plot(self,
              axes: "Axes | None" = None,  # axes of a matplotlib figure; None: new ones
              ) -> "Axes":
-        "Draw each hit's score as a bar of its parts, best hit on top. Needs matplotlib."
+        "Draw each hit's score as a bar of its parts, best hit on top. Needs matplotlib, and an installed Korean font where ids are Korean."
         return _plot_scores(self.hits, axes)
 
     def trace(self) -> "Trace":
