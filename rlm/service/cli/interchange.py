@@ -147,10 +147,10 @@ def _export_parts(memory: Memory, format: str, namespace: str | None, words: boo
 @with_memory(named=True, held=True)
 def export_command(memory: Memory, target: str, format: str | None, rdf: bool, only: str | None, words: bool, named: str | None,
                    as_json: bool) -> None:
-    """Write what is stored to the file TARGET: for rlm (as `rlm db export` does), other programs or people.
+    """Write what is stored to the file TARGET: for rlm, other programs or people.
 
-    TARGET may be - for standard output. jsonl and rdf are of the whole store, or of the namespace that -n names; pam and markdown are
-    of one namespace."""
+    TARGET may be - for standard output. jsonl (the lines of `rlm db export`) and rdf are of the whole store, or of the namespace
+    that -n names; pam and markdown are of one namespace."""
     chosen = "rdf" if rdf and format is None else format or ENDINGS.get(PurePath(target).suffix.lower())
     if chosen is None or (rdf and chosen != "rdf"):
         raise InvalidInput("There is no format given." if chosen is None else f"--rdf and --format {chosen} say two things.",
