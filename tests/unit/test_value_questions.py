@@ -184,7 +184,9 @@ a:releaseDate a owl:DatatypeProperty ; rdfs:label "release date"@en , "공개일
 a:entryFee a owl:DatatypeProperty ; rdfs:label "entry fee"@en ; rdfs:comment "In euros."@en .
 a:length a owl:DatatypeProperty ; rdfs:label "length"@en , "길이"@ko ; rdfs:comment "In minutes."@en .
 a:seatCount a owl:DatatypeProperty ; rdfs:label "number of seats"@en , "좌석 수"@ko .
-a:origin a owl:DatatypeProperty ; rdfs:label "country of origin"@en . a:approvedBy a owl:AnnotationProperty ; rdfs:label "approved by"@en .
+a:origin a owl:DatatypeProperty ; rdfs:label "country of origin"@en . a:location a owl:ObjectProperty ; rdfs:label "location"@en .
+a:lilies a:location a:hall . a:hall a a:Site ; rdfs:label "Hall"@en . a:birthLocation a owl:ObjectProperty . a:mina a:birthLocation a:hall .
+a:approvedBy a owl:AnnotationProperty ; rdfs:label "approved by"@en .
 a:Work a:approvedBy "Ines Duarte" . a:topSpeed a owl:DatatypeProperty ; rdfs:label "top speed"@en ; rdfs:comment "In km/h."@en .
 a:jan a a:Person ; rdfs:label "Jan"@en , "얀"@ko ; a:painted a:moon ; a:topSpeed 12 . a:mina a a:Person ; rdfs:label "Mina"@en .
 a:house a a:Person ; rdfs:label "House Elm"@en , "느릅"@ko .
@@ -211,7 +213,8 @@ def test_two_properties_that_say_the_same_either_way_are_read_together(atelier: 
 def test_a_verb_is_a_property_of_who_does_it_or_of_its_noun(atelier: str) -> None:
     check(atelier, {"What does House Elm own?": {"lilies"}, "Which works does House Elm own?": {"lilies"}, "What does Jan own?": None,
                     "Who edited Lilies?": {"mina"}, "What did Mina edit?": {"lilies"}, "Who is the editor of Lilies?": {"mina"},
-                    "느릅이 만든 작품은?": {"lilies"}, "느릅이 고친 작품은?": None, "Who edited Moon?": None})
+                    "느릅이 만든 작품은?": {"lilies"}, "백합을 그린 분은 누구예요?": {"jan"},
+                    "느릅이 고친 작품은?": None, "Who edited Moon?": None})
 
 
 def test_dates_and_measures_of_an_individual_are_asked_by_verbs_and_adjectives(atelier: str) -> None:
@@ -228,7 +231,9 @@ def test_dates_and_measures_of_an_individual_are_asked_by_verbs_and_adjectives(a
 def test_a_text_in_a_question_is_a_value_that_the_file_states(atelier: str) -> None:
     check(atelier, {"works from Korea": {"lilies"}, "Which works are from Peru?": {"moon"}, "works from Mars": None,
                     "Which classes were approved by Ines Duarte?": {"Work"}, "Which classes were approved by Ada Stein?": None,
-                    "Which works have country of origin Peru?": {"moon"}, "What are the possible styles?": {"bold", "faint"}})
+                    "Which works have country of origin Peru?": {"moon"}, "Where is Lilies?": {"hall"},
+                    "Where is Mina?": None,
+                    "백합은 어디에 있어?": {"hall"}, "what should I use instad of Lilies": None, "What are the possible styles?": {"bold", "faint"}})
 
 
 def test_a_domain_or_range_that_a_question_names_is_the_stated_one() -> None:

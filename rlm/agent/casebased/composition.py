@@ -233,7 +233,7 @@ _STEPS = {"superclass": "super-?class(?:es)?|parents?(?: class(?:es)?)?|(?:상�
 _FACTS = ("domain", "range", "inverse", "definition", "label")  # steps that lead to what is said of one term, and to no list
 _SIGN_OF = {"<A>": _A, "<ANY>": _ANY, "<END>": " ?[?.]?", "<HERE>": r"(?: (?:here|in this ontology))? ?\??",
             "<ASK>": r"(?:(?:what|which) (?:is|are) |give me |tell me |show(?: me)? |list )?(?:the |all )*",
-            "<TELL>": r"(?: ?(?:뭐|무엇|알려|보여|말해)\S*)?", "<ALLOWED>": "(?:possible|allowed|valid|permitted|legal)",
+            "<TELL>": r"(?: ?(?:뭐|무엇|누구|어디|알려|보여|말해)\S*)?", "<ALLOWED>": "(?:possible|allowed|valid|permitted|legal)",
             "<NOUN>": r"(?:\{[cpt]\d+\}|[a-z]+(?: [a-z]+)?)",
             "<VERB>": r"(?:\{[cpt]\d+\}|[a-z]+(?: (?:at|by|of|to|in|from|with|for|on|as))?)",
             "<STEP>": f"(?:{'|'.join(_STEPS.values())})", "<FACT>": f"(?:{'|'.join(_STEPS[f] for f in _FACTS)})"}
@@ -365,13 +365,13 @@ elif 0 < low < high < 10 ** 9:
 _INDEFINITE = frozenset(words_called("indefinite"))
 
 
-_VERBS = frozenset(w for w, verb in IRREGULAR.items() if verb != "have") | {"own", "owns", "owned"}  # words of no content, and yet verbs
+_VERBS = frozenset(w for w, verb in IRREGULAR.items() if verb != "have") | {"own", "owns", "owned", "direct"}  # though words of asking
 
 
 def _may_relate(words: str) -> bool:
     "Whether words may name a relation: a name, or words that have no part in asking."
     def asks(word: str) -> bool:
-        return word in SPELT or bool(match_intents(word)) or (set(tokens(word)) <= EMPTY and word not in _VERBS)  # *shown* asks nothing
+        return word not in _VERBS and (word in SPELT or bool(match_intents(word)) or set(tokens(word)) <= EMPTY)  # *shown* asks nothing
 
     first, *rest = words.split()
     return first.startswith("{") or not (asks(first) or first in FILLERS - _VERBS or any(asks(w) for w in rest if w not in FUNCTION_WORDS))

@@ -277,7 +277,7 @@ def _bound(m: re.Match[str], marks: Marks, question: str) -> str:
 
 _KOREAN_WAY = """prop = related_terms({term!r}, {rel!r})["relation"]
 labels = [f["value"].partition("@")[0] for f in describe_entity(prop, fact="label")["items"] if f["value"].endswith("@ko")]
-agent = any([v.endswith(("자", "처", "인", "사", "사람")) for v in labels])  # 수행자
+agent = prop.lower().endswith(("or", "er", "by")) or any([v.endswith(("자", "처", "인", "사", "사람")) for v in labels])  # 수행자
 found = related_terms({term!r}, prop, direction="to" if agent == {subject} else "from"{among})
 if not found["truncated"]:
     FINAL([i["iri"] if "iri" in i else i["value"] for i in found["items"]])
@@ -575,6 +575,10 @@ def _xrefs(m: re.Match[str], marks: Marks, question: str) -> str:
     return code if db or not re.search(r"\b(?:id|iden)|아이디|식별|번호", m.string) else ""
 
 
+_LOCATED = _RELATION + """found = related_terms({term!r}, relation_of({term!r}, ["location", "located in", "place", "장소", "위치"]))
+if found["relation"].rpartition(":")[2].lower().removeprefix("is") in ("location", "haslocation", "locatedin", "place"):
+    FINAL([i["iri"] if "iri" in i else i["value"] for i in found["items"]])
+"""
 _SKOS = """FINAL([i["iri"] for i in related_terms({{term!r}}, "http://www.w3.org/2004/02/skos/core#{name}")["items"]])
 """
 _DESCRIBED = """known = [i["iri"] for i in [*hierarchy({kind!r})["items"], *instances({kind!r})["items"]]]
@@ -649,5 +653,5 @@ PROGRAMS: Mapping[str, Program] = {  # name in the table → program
     "leads": _leads, "needed": _needed, "can have": _can_have, "part of": filled(_PART_OF), "headers": _headers,
     "exists": filled("FINAL(True)\n"), "described": _described, "xrefs": _xrefs, "xrefs to": filled(_XREFS_TO),
     "itself": filled("FINAL([{term!r}])\n"), "purpose": filled(_PURPOSE + "FINAL(told)\n"), "can be": _can_be,
-    "labelled": _labelled, "measured": _measured, "members": filled(_SKOS.format(name="member")),
+    "labelled": _labelled, "measured": _measured, "located": filled(_LOCATED), "members": filled(_SKOS.format(name="member")),
     "relatives": filled(_SKOS.format(name="related")), "when": _when, "counted": _counted, "replaced": _replaced}

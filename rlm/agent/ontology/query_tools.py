@@ -433,7 +433,7 @@ class TermQueryTools:
         tests: tuple[Callable[[str], bool], ...] = (
             lambda n: normalise(n) == said, lambda n: verb_stems(n) == stems, lambda n: verb_stems(n) == ["have", *stems], *turned[:2],
             lambda n: bool(wanted) and wanted <= set(tokens(n)) and not (passive and verb_stems(n)[-1:] == ["by"]),  # *where painted*
-            lambda n: n in roots or not roots.isdisjoint(_korean_roots(n)),
+            lambda n: not roots.isdisjoint({n, *n.split()} | _korean_roots(n)),
             lambda n: stems[-1:] == ["by"] and _is_doer(n, stems[:-1]), turned[2])
         for test in tests if loose else tests[:5]:
             if found := [p for p, known in names.items() if any(test(n) for n in known)]:
