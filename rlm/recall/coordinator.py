@@ -214,7 +214,7 @@ class SlotSearch:
             return self.state.working_memory.slots[name]
         except KeyError:
             there = ", ".join(sorted(self.state.working_memory.slots)) or "none"
-            raise NotFound(f"There is no slot {name!r} in mind.", f"There are: {there}.") from None
+            raise NotFound(f"There is no slot {name!r} in working memory.", f"There are: {there}.") from None
 
     def create_checkpoint(self,
                           working_memory_slot: str | Slot,              # slot that is to lead to the memories
@@ -250,7 +250,7 @@ class SlotSearch:
     def update_checkpoint_access(self,
                                  slot_id: str | Slot,  # slot that has led to an answer
                                  ) -> None:
-        "Mark a slot and its checkpoints as used now; a slot that is no longer in mind is left out."
+        "Mark a slot and its checkpoints as used now; a slot that is no longer in working memory is left out."
         with self.keeper.lock:
             now = self.state.clock.now()
             if (slot := self.state.working_memory.slots.get(slot_id.slot_id if isinstance(slot_id, Slot) else slot_id)) is None:
@@ -274,7 +274,7 @@ class SlotSearch:
 
     def search_with_checkpoints(self,
                                 query_embedding: Any,                          # vector of a question, by the store's model
-                                working_memory: WorkingMemory | None = None,   # slots; None: those in mind
+                                working_memory: WorkingMemory | None = None,   # slots; None: those in working memory
                                 top_k: int = 5,                                # largest number of memories
                                 ) -> list[dict[str, Any]]:
         """Return the memories around the checkpoints of every slot that the question belongs to, best `final_score` first; where there
@@ -286,14 +286,14 @@ class SlotSearch:
                             query_embedding: Any,  # vector of a question, by the store's model
                             top_k: int = 5,        # largest number of memories
                             ) -> list[dict[str, Any]]:
-        "Return the memories nearest to a vector, whatever is in mind, as `search_with_checkpoints` does. Raises `InvalidInput`."
+        "Return the memories nearest to a vector, whatever working memory holds, as `search_with_checkpoints` does. Raises `InvalidInput`."
         return self._best(query_embedding, top_k, self._nearest)
 
     def search_working_memory(self,
                               query_embedding: Any,  # vector of a question, by the store's model
                               top_k: int = 5,        # largest number of memories
                               ) -> list[dict[str, Any]]:
-        "Return the memories in mind that are like a question, as `search_with_checkpoints` does. Raises `InvalidInput`."
+        "Return what working memory holds that is like a question, as `search_with_checkpoints` does. Raises `InvalidInput`."
         return self._best(query_embedding, top_k, lambda query, _: self._in_mind(query))
 
     def get_block_by_index(self,
@@ -331,7 +331,7 @@ class SlotSearch:
         return found
 
     def _in_mind(self, query: Floats) -> dict[int, dict[str, Any]]:
-        "Return the memories in mind that are like a question."
+        "Return what working memory holds that is like a question."
         slot_of, slots = self.state.local.in_mind.recent.slot_of, self.state.working_memory.slots
         return {seq: _slot_hit(seq, cosine, slot_of[seq], self._relevance(slots.get(slot_of[seq]), query))
                 for seq, cosine in self._cosines(np.array(sorted(slot_of), np.int64), query).items() if cosine > BLOCK_SIMILARITY}
@@ -486,10 +486,10 @@ class SearchCoordinator:
             self.state.local_answers.append((answer.slot, [r.seq for r in answer.ranked], now))
 
     def _search_mind(self, q: _RecallRequest) -> LocalAnswer:
-        "Search the memories in mind; measures the question."
+        "Search working memory; measures the question."
         in_mind = self.local.in_mind
         if not in_mind.recent.slot_of:
-            return LocalAnswer(declined="nothing in mind")
+            return LocalAnswer(declined="nothing in working memory")
         if not in_mind.holds():
             with self.index.snapshot():
                 in_mind.prepare()
@@ -600,14 +600,14 @@ class SearchCoordinator:
 
     @property
     def working_memory(self) -> WorkingMemory:
-        "Return the slots that are in mind."
+        "Return the slots that are in working memory."
         return self.state.working_memory
 
     def search_working_memory(self,
                               query_embedding: Any,  # vector of a question, by the store's model
                               top_k: int = 5,        # largest number of memories
                               ) -> list[dict[str, Any]]:
-        "Return the memories in mind that are like a question, best `final_score` first. Raises `InvalidInput`."
+        "Return what working memory holds that is like a question, best `final_score` first. Raises `InvalidInput`."
         return self.slots.search_working_memory(query_embedding, top_k)
 
     @property

@@ -305,7 +305,7 @@ class RecentMemorySearch:
                ) -> tuple[MeasuredQuery | None, LocalAnswer]:
         "Return the question, measured where that was done, and the answer."
         if self._made is None or len(self._made[1].docs) < LEAST_HITS or not isinstance(self.index.scorer.ranker, ScoreWeights):
-            return measured, LocalAnswer(declined="nothing in mind")
+            return measured, LocalAnswer(declined="nothing in working memory")
         around, table, sure, found = self._made[1], self._made[2], min(LEAST_HITS, k), None
         terms = self.searcher.candidates.search_terms(features, query.terms)
         names = self.searcher.candidates.names_across(features, query.text)
@@ -317,7 +317,7 @@ class RecentMemorySearch:
             deep = max(k, self.searcher.depth)
             found = self.ranker.answer(around, terms, features, measured, k, deep, MARGIN, sure, passing, names)
         if not found.declined and not around.members.issuperset(found.ranked[:sure].seqs.tolist()):
-            found = LocalAnswer(declined="not in mind")
+            found = LocalAnswer(declined="not in working memory")
         slot = "" if found.declined else self.recent.slot_of.get(int(found.ranked.rows[0, 0]), "")
         return measured, found._replace(slot=slot)
 

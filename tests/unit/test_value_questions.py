@@ -233,7 +233,8 @@ def test_a_text_in_a_question_is_a_value_that_the_file_states(atelier: str) -> N
                     "Which classes were approved by Ines Duarte?": {"Work"}, "Which classes were approved by Ada Stein?": None,
                     "Which works have country of origin Peru?": {"moon"}, "Where is Lilies?": {"hall"},
                     "Where is Mina?": None,
-                    "백합은 어디에 있어?": {"hall"}, "what should I use instad of Lilies": None, "What are the possible styles?": {"bold", "faint"}})
+                    "백합은 어디에 있어?": {"hall"}, "what should I use instad of Lilies": None,
+                    "What are the possible styles?": {"bold", "faint"}})
 
 
 def test_a_domain_or_range_that_a_question_names_is_the_stated_one() -> None:
