@@ -224,3 +224,14 @@ def test_a_text_about_another_relative_is_known(question: str, text: str) -> Non
     ("누나의 남편은 어디 다녀?", "매형은 은행에 다녀."), ("나 어디 살아?", "형은 서울에 살아.")])
 def test_a_text_that_may_be_about_the_relative_is_left(question: str, text: str) -> None:
     assert not is_about_other_relative(text, question)
+
+
+@pytest.mark.parametrize(("question", "first"), [
+    ("What is my daughter called?", "Our daughter Jiyu is six."),
+    ("What is my sister's dog called?", "My sister Ana has a dog called Rex."),
+    ("What is my sister called?", "My sister Ana has a dog called Rex."),
+    ("What is the dog called?", "My sister Ana has a dog called Rex.")])
+def test_a_memory_of_the_relative_who_is_asked_about_comes_before_one_of_another(question: str, first: str) -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write_many(["My sister Ana has a dog called Rex.", "Our daughter Jiyu is six.", "Lunch with Mia at noon."])
+        assert memory.search(question)[0].text == first
