@@ -13,18 +13,22 @@ from datetime import date, datetime, timedelta
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from ..core.errors import InvalidInput
-from ..store.records import MemoryRecord, read_count, read_label
-from ..core.text import tokens
+from ..core.errors import InvalidInput, NotFound
+from ..core.guard import guarded_value, trust_of
+from ..store.filters import Filters
+from ..store.protocols import Weights
+from ..store.records import Event, MemoryRecord, new_record, read_count, read_label
+from ..core.text import tokens, valid_text
 from ..store.facts import Rejection
 from ..companion.composer import ContextBlock, TokenCounter, checked_counter, estimate_tokens
 from ..companion.knowledge_graph import DEPTH, ConnectedMemory
 from ..companion.memory_facts import noted_answer
 from ..companion.policy import CONTINUES, FINAL, FORGETS, KNOWN, NEWS, MemoryPolicy, PolicyDecision, Reward, Situation, goes_on, shows
 from ..companion.sleep import SleepCycle, SleepReport, UndoReport, forgetting_curve
-from ..companion.rejection import RejectedValue
+from ..companion.rejection import RejectedValue, at_each_detail, refused_values, rejectable, words_for
+from ..companion.supersession import DISPUTES
 from .conversation_reader import COUNTED, ConversationReader, ConversationReading, conversation_model
-from .input_parsing import read_share
+from .input_parsing import read_k, read_share
 from .memory_audit import MemoryAudit, audit_memory
 from .memory_context import MemoryContext
 from .policy_store import ENHANCED, LEARNER, PolicyStore
@@ -32,7 +36,7 @@ from .prompt_context import POOL, BlockRequest, ContextBuilder, hits_wanted
 from .results import SearchResults
 from .proposals import CorrectionProposal, propose_forgetting
 from .reader import MemoryReader
-from .review_queue import ReviewQueue, WaitingMemory
+from .review_queue import WaitingMemory, deleted_whole, fact_values, memories_stating, unknown_relation
 from .searcher import MemorySearcher
 from .writer import MemoryWriter, insert_news, refusals
 if TYPE_CHECKING:  # loaded when a model is named
@@ -136,7 +140,6 @@ class Companion:
         self.ctx, self.reader, self.writer, self.searcher = ctx, reader, writer, searcher
         self.storage, self.namespace = ctx.storage, ctx.namespace
         self.prompts, self.policies = ContextBuilder(ctx, searcher), PolicyStore(ctx)
-        self.review = ReviewQueue(ctx, reader, writer)
         self._heard = HeardTurns()
 
     def __repr__(self) -> str:
@@ -302,25 +305,57 @@ class Companion:
                actor: str = "human",         # author of the rejection
                ) -> Rejection:
         """Refuse a value from now on, whichever way it comes, and in other words that state the same fact; delete the memories that
-        state it. Their history stays; `lift` allows the value again. Raises `NotFound`, `InvalidInput`."""
-        return self.review.reject(id, text=text, subject=subject, relation=relation, value=value, reason=reason, actor=actor)
+        state it. Their history stays; `lift` allows the value again; `note` tells of a relation that is not known, which may be a slip.
+        Raises `NotFound`, `InvalidInput`."""
+        chosen = [name for name, given in (("an id", id), ("a text", text), ("a value", value)) if given is not None]
+        if len(chosen) != 1 or (value is None) != (relation is None):
+            raise InvalidInput(f"The rejection names {' and '.join(chosen) or 'nothing'}.",
+                               "Give the id of a memory, or a text, or a relation with its value.")
+        memory = None if id is None else self._known(id)
+        if memory is not None:
+            values, words = rejectable(memory), memory.text
+        elif text is not None:
+            values, words = rejectable(new_record(valid_text(text, "text", self.ctx.settings.max_text_chars), self.ctx.clock.now())), text
+        else:
+            words = valid_text(value, "value", 1_000)
+            values = at_each_detail(fact_values(valid_text(subject, "subject", 1_000), valid_text(relation, "relation", 1_000), words))
+        why = None if reason is None else guarded_value(valid_text(reason, "reason", 1_000), self.ctx.settings.secrets, "reason")
+        candidates, now = self._mentioning(words, values), self.ctx.clock.now()
+        with self.storage.transaction() as tx:
+            known = [self.storage.rejections.find(self.namespace, [v]) for v in values]
+            made = known[0] if known[0] is not None and None not in known else self.storage.rejections.add(
+                self.namespace, values, now, valid_text(actor, "actor", 100), why, memory.id if memory else None)
+            wrong = memories_stating(self.storage, self.namespace, values, candidates)
+            note = deleted_whole(self.storage.get(wrong, self.namespace))
+            if wrong:
+                self.writer.delete(wrong, erase=False, force=True)
+            detail = {"rejection": made.id, "actor": actor, "deleted": wrong}
+            tx.log([Event(now, "reject", memory.id if memory else made.id, self.namespace, detail)])
+        return replace(made, note=note if wrong else unknown_relation(self.storage, self.namespace, relation))
 
-    def lift(self,
-             id: str,               # id of a rejection
-             actor: str = "human",  # author of the lifting
-             ) -> Rejection:
-        "Allow again what was rejected, and return the rejection. Deleted memories stay deleted until they are restored. Raises `NotFound`."
-        return self.review.lift(id, actor)
+    def _known(self, id: str) -> MemoryRecord:
+        "A memory, or the last version of a deleted one."
+        found = self.storage.memories.latest([self.reader.known_id(id)], self.namespace)
+        if not found:
+            raise NotFound(f"There is no memory {id!r} in namespace {self.namespace!r}.", "Search for it, or give the text itself.")
+        return found[0]
 
-    def rejections(self) -> list[Rejection]:
-        "Return what was rejected in this namespace, oldest first: who, when and why, never what."
-        return self.review.rejections()
+    def _mentioning(self, words: str, values: Sequence[tuple[str, ...]]) -> list[str]:
+        "The ids of memories whose words state one of the values, turns of conversations too, of which no facts are stored."
+        hits, wanted, every = dict[str, MemoryRecord](), set(values), Filters.read(status="any")
+        for terms in dict.fromkeys(tuple(dict.fromkeys(tokens(asked))) for v in values for asked in (words, *words_for(v[-1]))):
+            hits |= {m.record.id: m.record for m in self.storage.fulltext.match(terms, self.namespace, every, 2**53, Weights())}
+        return [id for id, record in hits.items() if wanted & set(refused_values(record))]
 
     def waiting(self,
                 k: int = 100,  # largest number returned
                 ) -> list[WaitingMemory]:
         "Return what waits for a person, oldest first: what a model, an extraction or an import brought, and what contradicts the accepted."
-        return self.review.waiting(k)
+        found = self.storage.memories.with_trust(self.namespace, ("candidate", "disputed", "low"), read_k(k))
+        edges = [e for e in self.storage.edges([r.id for r in found], self.namespace) if e.relation == DISPUTES] if found else []
+        others = {r.id: r for r in self.storage.get([e.dst for e in edges], self.namespace)}
+        return [WaitingMemory(r, trust_of(r.provenance), tuple(others[e.dst] for e in edges if e.src == r.id and e.dst in others))
+                for r in found]
 
     def accept(self,
                id: str,                  # id of a memory
@@ -330,7 +365,25 @@ class Companion:
         """Confirm a memory, and return it: it is trusted, ends what it contradicts, and is not ended by what no person has confirmed.
 
         `reject` is the other decision. Raises `NotFound`, `InvalidInput` for words that read like an instruction."""
-        return self.review.accept(id, text, actor)
+        return self.writer.confirm(self.reader.known_id(id), valid_text(actor, "actor", 100), text)
+
+    def lift(self,
+             id: str,               # id of a rejection
+             actor: str = "human",  # author of the lifting
+             ) -> Rejection:
+        "Allow again what was rejected, and return the rejection. Deleted memories stay deleted until they are restored. Raises `NotFound`."
+        with self.storage.transaction() as tx:
+            found = [r for r in self.rejections() if r.id == id]
+            if not found:
+                raise NotFound(f"There is no rejection {id!r} in namespace {self.namespace!r}.", "See `rlm review list`.")
+            self.storage.rejections.lift(id, self.namespace)
+            detail = {"rejection": id, "actor": valid_text(actor, "actor", 100)}
+            tx.log([Event(self.ctx.clock.now(), "lift", found[0].memory_id or id, self.namespace, detail)])
+        return found[0]
+
+    def rejections(self) -> list[Rejection]:
+        "Return what was rejected in this namespace, oldest first: who, when and why, never what."
+        return self.storage.rejections.list(self.namespace)
 
     def sleep_cycle(self) -> SleepCycle:
         "Return the nights of this namespace, with the numbers of the settings."

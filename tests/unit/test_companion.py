@@ -765,7 +765,6 @@ def test_what_is_shown_of_an_answer_fits_its_reader(memory: Memory) -> None:
              repr(memory.companion.decide("My sister is called Ann.")): "<decision: SAVE (rule: a personal fact)>",
              repr(memory.companion.observe("안녕!")): "<observation: SKIP (rule: small talk); nothing saved>",
              repr(memory.companion): "Companion(PATH, namespace='default')",
-             repr(memory.companion.review): "ReviewQueue(PATH, namespace='default')",
              repr(memory.admin): "MemoryAdmin(PATH, namespace='default')"}
     assert [s.replace(repr(memory.backend.path), "PATH") for s in shown] == list(shown.values())
 
