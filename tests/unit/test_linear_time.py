@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from rlm import Memory
+from rlm.agent.loop.loop import first_block
 from rlm.core.guard import screen
 from rlm.core.text import compose_hangul, normalise, split_sentences, tokens
 from rlm.search.query_features import asked_types, dates_in, extract_query_features, question_form, told_types
@@ -95,3 +96,8 @@ def test_the_words_of_a_note_are_read_in_linear_time(piece: str) -> None:
 def test_pictures_and_markup_of_a_note_are_left_out() -> None:
     note = 'See <a href=/x?a=b title="부산">the <b>boat</b></a><img src="a.png" alt="boat">. <script src=x>run()</script>Now <br/>go.'
     assert note_words(note, {}) == "See the boat. Now  go."
+
+
+@pytest.mark.parametrize("piece", ["~", "`", "~~~ ", "```a", "~~~~\n"])
+def test_a_reply_of_a_model_that_repeats_itself_takes_linear_time(piece: str) -> None:
+    assert seconds(first_block, piece, 20_000) < 1

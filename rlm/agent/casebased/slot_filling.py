@@ -222,7 +222,7 @@ def _other_values(shown: Case,             # a strategy
 
 # %% ../../../nbs/80_learning/17_slot_filling.ipynb #86beb6ac
 _COUNTED = re.compile(r"\bhow many (?:different |distinct |named |defined )*([a-z-]+)"
-                      r"|(\S+?)(?:은|는|이|가|의 수는)? (?:모두 |전부 |총 )?몇 ?(?:개|명|가지|종)", re.I)
+                      r"|(?<!\S)(\S+?)(?:은|는|이|가|의 수는)? (?:모두 |전부 |총 )?몇 ?(?:개|명|가지|종)", re.I)
 _FILE = ("(?!ontolog|vocabular|file|model|schema|data|graph|standard|spec|document|thesaur|taxonom|terminol|glossar|scheme)",
          "(?!온톨로지|어휘|파일|모델|스키마|데이터|그래프|표준|문서|시소러스|분류|용어집|[이그저]것|전체|현재|지금|여기)")
 _OWNER = re.compile(  # whose classes or properties are asked for: *of the company*, *does a company have*, *회사의*; not the file's

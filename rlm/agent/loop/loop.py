@@ -31,7 +31,7 @@ from ...core.ids import squeeze
 from ...core.text import valid_text
 
 # %% ../../../nbs/70_agent/26_loop.ipynb #a98567d9
-_FENCE = re.compile(r"^[ \t]*(?P<mark>`{3,}|~{3,})[ \t]*(?P<lang>[^\s`]*)[^\n`]*\n(?P<code>.*?)"
+_FENCE = re.compile(r"^[ \t]*(?P<mark>`{3,}+|~{3,}+)[ \t]*+(?P<lang>[^\s`]*+)[^\n`]*+\n(?P<code>.*?)"
                     r"(?P<end>^[ \t]*(?P=mark)[ \t]*$|\Z)", re.M | re.S)
 _CODE = frozenset(("", "repl", "python", "py", "python3"))
 
