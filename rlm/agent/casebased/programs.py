@@ -208,9 +208,9 @@ def _of_two(m: re.Match[str], marks: Marks, question: str) -> str:
     return code + f"    FINAL({a!r} if one[0] {sign} other[0] else {b!r})\n"
 
 
-def _rows_among(query: str) -> str:
-    "Code for `said`: the rows of a query whose ?x is one of `items`."
-    return f"known = items\nhandle = sparql({query!r})\n" + pages("handle.page(limit=200") + (
+def _rows_among(variables: str, pattern: str) -> str:
+    "Code for `said`: the distinct values of variables in a SPARQL pattern whose ?x is one of `items`."
+    return f"known = items\nhandle = sparql('SELECT DISTINCT {variables} ' + {pattern!r})\n" + pages("handle.page(limit=200") + (
         "said = [r for r in items if r[\"x\"] in known]\n")
 
 
@@ -224,9 +224,9 @@ def _valued(m: re.Match[str], marks: Marks, question: str) -> str:
     term = next((t for t in marks[m["value"]].terms if t.kind in ("concept", "individual")), None)
     if term is None:
         return ""
-    query = (f"SELECT DISTINCT ?x ?p {{ ?x ?p ?v . ?v <http://www.w3.org/2004/02/skos/core#broader>* {sparql_name(term.iri)} "
-             "FILTER(?p != <http://www.w3.org/1999/02/22-rdf-syntax-ns#type>) }")
-    return _individuals(m, marks) + _rows_among(query) + _BY_ONE_PROPERTY
+    pattern = (f"{{ ?x ?p ?v . ?v <http://www.w3.org/2004/02/skos/core#broader>* {sparql_name(term.iri)} "
+               "FILTER(?p != <http://www.w3.org/1999/02/22-rdf-syntax-ns#type>) }")
+    return _individuals(m, marks) + _rows_among("?x ?p", pattern) + _BY_ONE_PROPERTY
 
 
 _ADJECTIVE = """classes = [i for i in search_entity({name!r}, limit=4)["items"] if i["kind"] == "class"]
@@ -317,10 +317,10 @@ def _stated(m: re.Match[str], marks: Marks, question: str) -> str:
     sort = said.get("sort")
     known = pages(f"find_terms(kind={sort!r}", NAMES) if sort else _individuals(m, marks)
     if "rel" not in said:
-        query = (f'SELECT DISTINCT ?x ?p {{ ?x ?p ?v . FILTER(isLiteral(?v) && LCASE(STR(?v)) = "{value}" '
-                 '&& !REGEX(STR(?p), "(label|name|title)$", "i")) }')
+        pattern = (f'{{ ?x ?p ?v . FILTER(isLiteral(?v) && LCASE(STR(?v)) = "{value}" '
+                   '&& !REGEX(STR(?p), "(label|name|title)$", "i")) }')
         plain = re.fullmatch(r"[\w .,&-]+", value) and not match_intents(m[0])  # *bread in Korean* asks for its label
-        return known + _rows_among(query) + _BY_ONE_PROPERTY if plain else ""
+        return known + _rows_among("?x ?p", pattern) + _BY_ONE_PROPERTY if plain else ""
     test = f"str(v).lower() in ({value!r}, {value + '.0'!r}) or str(v).lower().rpartition('@')[0] == {value!r}" if value else (
         f"v is {not said['no']}")
     return _ROWS + known + (f"rows = value_rows(items, {relation_name(m, marks)!r})[1]\n"
@@ -620,9 +620,9 @@ def _labelled(m: re.Match[str], marks: Marks, question: str) -> str:
     kind = next((sort for name, sort in _SORTS.items() if m["kind"].startswith(name)), "term")
     if not re.fullmatch(r"[\w -]+", word):
         return ""
-    query = ("SELECT DISTINCT ?x { ?x ?p ?l . FILTER(isIRI(?x) && ?p IN (<http://www.w3.org/2000/01/rdf-schema#label>, "
-             f"<http://www.w3.org/2004/02/skos/core#prefLabel>) && CONTAINS(LCASE(STR(?l)), '{word}')) }}")
-    return pages(f"find_terms(kind={kind!r}", NAMES) + _rows_among(query) + (
+    pattern = ("{ ?x ?p ?l . FILTER(isIRI(?x) && ?p IN (<http://www.w3.org/2000/01/rdf-schema#label>, "
+               f"<http://www.w3.org/2004/02/skos/core#prefLabel>) && CONTAINS(LCASE(STR(?l)), '{word}')) }}")
+    return pages(f"find_terms(kind={kind!r}", NAMES) + _rows_among("?x", pattern) + (
         "FINAL(len(said))\n" if m["count"] else "FINAL(sorted([r[\"x\"] for r in said]))\n")
 
 
