@@ -339,7 +339,7 @@ class Searcher:
         if not len(ranked) or not weights.update or self.index.semantic.model is None:
             return ranked
         if features.before:
-            return self._earlier_first(ranked, weights.update) if features.earlier and weights is own else ranked
+            return self._changes_last(ranked, weights.update) if features.earlier and weights is own else ranked
         first = len(without_surplus(ranked, UPDATES_OF))  # what is below these is below all that may move
         later = self.index.storage.edge_table.targets(ranked[:first].seqs.tolist(), LATER)
         ranked, links = self._with_linked(measured, ranked, later, allowed) if later and measured else (ranked, [])
@@ -356,8 +356,8 @@ class Searcher:
             takes[old, new] = 1
         return promote_updates(ranked, told, takes, weights.update)
 
-    def _earlier_first(self, ranked: RankedList, margin: float) -> RankedList:
-        "The ranking, with what was true before above what tells its change, for a question about what was."
+    def _changes_last(self, ranked: RankedList, margin: float) -> RankedList:
+        "The ranking, with what tells a change below what is like it and was told before: for a question about what was."
         c, seqs = self.index.metadata, ranked.seqs[:UPDATES_OF]
         docs = c.docs(seqs)
         changes = np.flatnonzero(c["changes"][docs] & (c["session"][docs] < 0))

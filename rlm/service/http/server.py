@@ -299,7 +299,7 @@ def _application_of(settings: Settings, config: Path | None, number: int = 0,
     return guarded_application(service, keeper)
 
 
-def serve(settings: Settings,          # where, what, for whom
+def serve(settings: Settings,          # address, store and tokens
           config: Path | None = None,  # the settings file that was named
           workers: int = 1,            # processes that answer
           ) -> None:

@@ -128,7 +128,7 @@ def guarded_mcp(pool: MemoryPool,                 # open namespaces of the serve
     return Gateway(with_mcp(_mcp_only(pool), pool, settings.serve_max_body, read_only), config)
 
 
-def serve_mcp(settings: Settings,          # where, what, for whom
+def serve_mcp(settings: Settings,          # address, store and tokens
               config: Path | None = None,  # the settings file that was named
               read_only: bool = False,     # True: no caller may write
               ) -> None:

@@ -65,7 +65,7 @@ async def _serve_pipes(server: MemoryServer) -> None:
         await asyncio.sleep(.01)  # a client that reads slowly gets the last answer
 
 
-def serve_stdio(settings: Settings,          # where, and which namespace
+def serve_stdio(settings: Settings,          # store and namespace
                 config: Path | None = None,  # settings file that was named
                 read_only: bool = False,     # True: only tools that change nothing
                 ) -> None:
