@@ -78,8 +78,8 @@ def BEST_VECTORS(found, place, cosines, mean, spread):  # type: ignore[no-untype
             found[at - 1] = worth if worth > known else known  # without a branch that a processor would have to guess
 
 # %% ../../nbs/30_search/09_candidates.ipynb #e2d7de0a
-_SAY_LITTLE = frozenset(("who", "우리", "저희", "있", "없"))  # name nothing: *who is my boss* found *Tobi, who is 6*; 누가 갖고 있어
-# found 알레르기가 있다. Without 하 and 돼 as well, .006 fewer Korean answers came first
+_SAY_LITTLE = frozenset(("who", "우리", "저희", "나", "내", "저", "제", "있", "없"))  # name nothing: *who is my boss* found *Tobi, who
+# is 6*; 누가 갖고 있어 found 알레르기가 있다. Without 하 and 돼 as well, .006 fewer Korean answers came first
 
 
 class CandidateGenerator:
@@ -278,17 +278,18 @@ class Searcher:
     def retrieve_and_rank(self,
                           query: Query,  # question with its tokens, vector and filters about the present
                           k: int,        # largest number of memories
+                          known: CandidateSet | None = None,  # candidates of the same question in this snapshot; None: they are retrieved
                           ) -> tuple[CandidateSet, RankedList]:
         "Return the candidates and the best of them; starts again if the file of the vectors is overwritten meanwhile."
         searched()
         while True:
             allowed = self.filters.resolve(query.filters)
-            found = self.candidates.retrieve(query, max(POOL, 4 * k), allowed)
+            found = known if known and 4 * k <= POOL else self.candidates.retrieve(query, max(POOL, 4 * k), allowed)
             ranked = self.rank(found, k, allowed)
             if self.index.semantic.is_valid:
                 return found, ranked
             self.index.refresh()
-            query = query._replace(features=None, measured=None)
+            query, known = query._replace(features=None, measured=None), None
 
     def rank(self,
              found: CandidateSet,  # candidates of a question

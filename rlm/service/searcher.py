@@ -285,18 +285,11 @@ class MemorySearcher:
         return ExplainedHit(record, 0.0, {}) if passes else None
 
     def _search_index(self, query: Query, k: int) -> list[ExplainedHit] | None:
-        "Return what the index finds, memories of the same text as one, and more in the places that these leave; None: it is being built."
-        wanted = k + 1  # the next one may have the text of the last
-        while (found := self._rank_index(query, wanted)) is not None:
-            distinct = merge_duplicates(found)
-            if len(distinct) == len(found) or len(distinct) > k or len(found) < wanted or wanted > _RANKED:
-                return distinct[:k]
-            wanted = max(4 * wanted, wanted + max(h.left_out for h in found) + k)  # with all that are equal to the last
-            wanted = wanted if 4 * wanted <= _RANKED else _RANKED + 1  # each time, all that match are ranked
-        return None
-
-    def _rank_index(self, query: Query, k: int) -> list[ExplainedHit] | None:
-        "Return what the index finds, in one snapshot, unless another model's vectors are there than it knew of; None: it is being built."
+        """Return what the index finds, memories of the same text as one; None: it is being built. One snapshot answers, unless another
+        model's vectors are there than it knew of."""
+        def merge(hits: list[ExplainedHit]) -> tuple[int, list[ExplainedHit]]:
+            corrected = self._corrected(query, hits)
+            return len(corrected), merge_duplicates(corrected)
         known, asked = self.index.semantic.stamp, query
         if known and self.ctx.embeddings.loaded_model in (None, known.model):
             with suppress(ModelMismatch):  # what is known may be of the past: the snapshot tells which vectors are there now
@@ -304,7 +297,7 @@ class MemorySearcher:
         while True:
             with self.builder.snapshot() as ready:
                 fits = asked.model == self.index.semantic.model
-                found = self._corrected(query, self.explainer.find(asked, k)) if ready and fits else None
+                found = self.explainer.find_distinct(asked, k, merge) if ready and fits else None
             if found is not None or not ready:
                 self.index.save()
                 return found

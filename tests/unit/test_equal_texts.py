@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from rlm.core.clock import ManualClock
-from rlm.search.candidates import Query
-from rlm.search.explainer import ExplainedHit, Explainer
+from rlm.search.candidates import CandidateSet, Query, Searcher
+from rlm.search.scoring import RankedList
 from rlm.service.memory import Memory
 
 TEA, RENT = "Mina drinks green tea.", "Mina pays the rent on the first."
@@ -53,12 +53,12 @@ def test_the_best_hits_beside_many_equal_texts_are_found(memory: Memory) -> None
 def test_very_many_equal_texts_are_ranked_twice_at_most(memory: Memory, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     memory.write_many([{"text": TEA}] * number)
     memory.write(RENT)
-    wanted, find = list[int](), Explainer.find
+    wanted, rank = list[int](), Searcher.retrieve_and_rank
 
-    def counted(explainer: Explainer, query: Query, k: int) -> list[ExplainedHit]:
+    def counted(searcher: Searcher, query: Query, k: int, known: CandidateSet | None = None) -> tuple[CandidateSet, RankedList]:
         wanted.append(k)
-        return find(explainer, query, k)
-    monkeypatch.setattr(Explainer, "find", counted)
+        return rank(searcher, query, k, known)
+    monkeypatch.setattr(Searcher, "retrieve_and_rank", counted)
     found = memory.search("Mina green tea", k=3)
     assert found[0].memory.text == TEA and len(found) == (2 if number == 40 else 1)
     assert len(wanted) == 2, f"{number} equal texts were ranked for {wanted}"
