@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from ..core.text.normal_form import LazyPattern
-from ..core.text.number_words import ENGLISH_NUMBERS, ENGLISH_TENS, KOREAN_TENS, one_of
+from ..core.text.number_words import ENGLISH_NUMBERS, ENGLISH_TENS, KOREAN_NUMERAL, KOREAN_TENS, one_of
 
 # %% ../../nbs/30_search/03_amounts.ipynb #ae432ecc
 _ASKING = 200  # characters of the longest question that is taken to ask for an amount: what is longer tells a story around it
@@ -53,7 +53,7 @@ _MONEY = LazyPattern(
     r"[$€£₩¥]|\b(?:free|hundred|thousand|grand|quid|bucks|dollars?|euros?|pounds?|cents?|pence|million|no charge|gratis|waived?|"
     r"(?:full|half) (?:refund|price|fee|fare|pay)|expensive|pricey|cheap|bargain|arm and a leg|costs?|priced?|paid|fortune|a lot|too much|"
     rf"{one_of(ENGLISH_NUMBERS, 2)}|{one_of(ENGLISH_TENS)})\b|값|가격|비용|무료|공짜|반값|전액|절반|비싸|비쌌|비싼|저렴|싸게|거저|"
-    r"[일이삼사오육칠팔구십백천만억]+\s?(?:원|만|천)|\d\s?[만천억]", re.I)
+    rf"[일이삼사오육칠팔구십백천만억]+\s?(?:원|만|천)|\d\s?[만천억]|[a-z]teen\b|{KOREAN_NUMERAL}", re.I)
 _NUMBER_WORD = rf"\d|\b(?:{one_of(ENGLISH_NUMBERS)}|{one_of(ENGLISH_TENS)})|teen\b|{one_of(KOREAN_TENS)}|"
 _HELD: Mapping[str, LazyPattern] = {kind: LazyPattern(_NUMBER_WORD + pattern, re.I) for kind, pattern in {
     "age": r"\b(?:born|birth|aged?|teens?|toddler|baby|newborn|decade|grade|kindergarten)|태어|년생|살|세\b|환갑|칠순|팔순|돌|띠|또래|동갑|"

@@ -13,6 +13,8 @@ from functools import lru_cache
 from itertools import repeat
 
 from ..core.text import FUNCTION_WORDS, split_sentences
+from ..core.text.calendar_words import MONTH
+from ..core.text.number_words import ENGLISH_NUMBERS, KOREAN_NUMERAL, KOREAN_TENS, one_of
 from ..core.text.kinship import ENGLISH_TITLE, KOREAN_TITLES, korean_names, names_of
 from ..core.text.normal_form import LazyPattern, compose_hangul
 from ..core.text.romanization import hangul_sounds, latin_sounds
@@ -28,19 +30,27 @@ _NUMBER = r"(?<![\d,.$£€])(?!(?:19|20)\d\d(?!\d))\d{3,}(?![\d,.]*\s?(?:원|�
 _PLAIN_NUMBER = (r"(?<![\d:.,/-])(?<!\bat )(?<!(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec) )\d{1,3}(?!\d|[:/-]\d|"
                  r"\s?(?:st|nd|rd|th|am|pm|o['’]clock|years?|months?|weeks?|days?|hours?|minutes?|people)\b|"
                  r"\s?(?:시|분|일|월|년|주|명|살|층|번|원|개월))")
+_DIGITS_SAID = rf"(?:\b(?:zero|oh|double|triple|{one_of(ENGLISH_NUMBERS, 1, 9)})\b[ ,-]*){{4}}|(?:[공영일이삼사오육칠팔구][ ,-]*){{6}}"
+_OPENED = LazyPattern(  # what a code opens: a text about it may tell the code in any words, *the year we moved in*
+    r"(?P<before>[\w-]+)(?:['’]s)? (?:pass(?:word|code|phrase)|pin|combination|code)\b(?: (?:of|for|to) (?P<after>(?:[\w-]+ ?){1,4}))?|"
+    r"(?P<korean>\w+) ?(?:비밀 ?번호|비번|암호)")
 _ATTRIBUTES: Mapping[str, tuple[str, str, str]] = {  # attribute → its names in English and in Korean; values, and names that only tell
     "telephone": (r"(?:tele)?phone number|(?:mobile|cell|contact|whatsapp) number|(?<=['’]s )number",
                   r"(?:전화|휴대폰|핸드폰|폰) ?번호|연락처",  # no date, and no code such as NRF-2024-8831
-                  r"(?<![a-z\d])(?<![a-z]-)(?<!\d[ ./-])(?!(?:19|20)\d\d[./-]\d\d?[./-]\d)\d(?:[ ().-]{0,2}\d){5}|\w@\w"),
+                  r"(?<![a-z\d])(?<![a-z]-)(?<!\d[ ./-])(?!(?:19|20)\d\d[./-]\d\d?[./-]\d)\d(?:[ ().-]{0,2}\d){5}|\w@\w|"
+                  rf"\bnumber\b.{{0,12}} (?:end|start|begin)(?:s|n?ing)? (?:in|with) \d|번호.{{0,6}}[끝뒷앞] ?자리|{_DIGITS_SAID}"),
     "code": (r"password|passcode|passphrase|pin(?: code| number)?|combination|"
              r"(?:door|gate|garage|alarm|entry|access|lock|lockbox|safe|cage|wi-?fi|building)(?: door)? code",
              r"비밀 ?번호|비번|암호|패스워드", rf"{_NUMBER}|[*#]\d|\d[*#]|\b[a-z]+\d|passwor[td]|kennwort|contrase|mot de passe|senha"),
-    "email": (r"e-?mail address|(?<=['’]s )e-?mail", r"이메일(?: 주소)?|메일 주소", r"\w@\w"),
+    "email": (r"e-?mail address|(?<=['’]s )e-?mail", r"이메일(?: 주소)?|메일 주소", r"\w@\w| dot \w|\(dot\)|골뱅이| [점쩜닷] "),
     "blood_type": (r"blood (?:type|group)", r"혈액형",
-                   r"\bblood\b|혈액|\b(?:ab|[abo])[ -]?(?:positive|negative|pos|neg)\b|\b(?:ab|[abo])[+-](?!\w)|(?<![a-z])(?:ab|[abo])형|"
+                   r"\bblood\b|혈액|\b(?:ab|[abo])[ -]?(?:positive|negative|pos|neg|plus|minus)\b|플러스|마이너스|(?:에이|비|오)형|"
+                   r"\b(?:ab|[abo])[+-](?!\w)|(?<![a-z])(?:ab|[abo])형|"
                    r"\bblut|sang"),
     "birthday": (r"birthday|date of birth|birth ?date|bday", r"생일|생신|생년월일",
-                 r"birth|\bborn\b|\bb\. ?\d|\bturn(?:s|ed|ing)\b|태어|년생|돌잔치|칠순|환갑|출생|"
+                 rf"birth|\bborn\b|\bb\. ?\d|\bturn(?:s|ed|ing)\b|(?:['’]ll|will) be \d\d?\b|\b(?:every|each) (?:year|{MONTH})|"
+                 r"매년|해마다|태어|년생|돌잔치|칠순|환갑|출생|"
+                 rf"(?:{one_of(KOREAN_TENS)})[가-힣]{{0,2}}이? ?[돼되된]|"
                  r"geburt|geboren|anniversaire|cumplea|compleanno"),
     "account": (r"account number|iban", r"계좌 ?번호|계좌", r"\d{4}|\d-\d{2,}-"),
     "document": (r"(?:passport|licen[cs]e|registration|membership|policy|insurance|social security|booking|reservation|serial|tracking|"
@@ -48,10 +58,12 @@ _ATTRIBUTES: Mapping[str, tuple[str, str, str]] = {  # attribute → its names i
                  r"(?:여권|주민|주민등록|차량|회원|접수|예약|일련|송장|면허) ?번호|사번",
                  rf"{_NUMBER}|\b[a-z]+-?\d|\d{{2,3}} ?[가-힣] ?\d{{4}}"),
     "size": (r"(?:shoe|ring|shirt|dress|collar) size", r"(?:신발|(?<!신)발|반지|옷) ?(?:사이즈|치수)|신발[은이]? ?(?=\d{3}(?!\d))",
-             rf"\bsize\b|사이즈|치수|{_PLAIN_NUMBER}"),  # no hour, no date
+             rf"\b(?:size|small|medium|large|x?x?[sml])\b|사이즈|치수|스몰|미디엄|라지|{_PLAIN_NUMBER}"),  # no hour, no date
     "salary": (r"salary|wages?", r"연봉|월급|급여",
                r"\bearn|\bmakes?\b|(?<!\bi )(?<!\bwe )\bpa(?:y|ys|id)\b|"
-               r"\d,\d{3}|[$£€₩]|\d ?k\b|만 ?원|[만천억]\b|\bgross\b|\bnet\b|gehalt|salaire|sueldo")}
+               r"\d,\d{3}|[$£€₩]|\d ?k\b|\bgrand\b|만 ?원|[만천억]\b|세[전후]|"
+               rf"{KOREAN_NUMERAL}|"
+               r"\bgross\b|\bnet\b|gehalt|salaire|sueldo")}
 _OF = r"(?: (?:of|for|to|at|on|as|in)(?: [\w'’-]+\.?){1,5})?(?: (?:again|please|now|is|was|then))?[^\w']*$"
 _NAMED = (r"^(?:.*\b(?:{0})\b(?: [\w'’-]+){{0,5}}? |(?:.*[,.!:;] )?"
           r"(?!(?:who|whose|when|why|how|where|did|does|do|is|are|was|were|can|could|should|will|has|have)\b)(?:[\w'’-]+ ){{0,4}})(?:{1})")
@@ -61,7 +73,7 @@ _ASKS_WHAT_KOREAN = (r"(?:이|가|은|는|를|을|도|만)?\s*(?:뭐|뭔|뭘|무
 _OWNER = (r"(?:(?P<of>my|[\w-]+(?=['’]s))(?:['’]s)? )?\b(?P<whose>my|[\w-]+(?=['’]s)|^[\w-]+)(?:['’]s)? "
           r"(?:(?:new|old|current|own|home|work) )?(?:{0})\b")
 _OWNER_KOREAN = r"(?:(?P<of>[가-힣]+?|[a-z]+)(?:이|의|네)? )?(?P<whose>[가-힣]+?|\b[a-z]+)(?:의|이|네)?\s?(?:{0})"
-_OWNER_AFTER = rf"\b(?:{{0}}) (?:of|for) (?:(?:{ENGLISH_TITLE})\.? )?(?P<of>my )?(?P<whose>[\w-]+)"
+_OWNER_AFTER = rf"\b(?:{{0}}) (?:of|for) (?:(?:{ENGLISH_TITLE})\.? )?(?P<of>my )?(?:our )?(?P<whose>[\w-]+)"
 _PEOPLE = {who: n for n, every in enumerate((  # who is asked about → group
     ("my", "내", "제", "나", "저"), korean_names("younger sibling"), *(names_of(*names.split()) for names in (
         "mother mam mother-in-law", "언니 누나", "오빠 형", "father papa father-in-law", "wife", "husband", "son", "daughter",
@@ -169,6 +181,13 @@ def _are_different(asked: tuple[str, str], told: str, texts: Sequence[str]) -> b
     return (known and told == of) or ((names or any(_mentions(t, whose) for t in texts)) and not together)
 
 
+def _opened_things(query: str) -> set[str]:
+    "What a question asks the code of, case-folded: `wifi`, `현관`; no kinship, and no name with an *'s*."
+    plain = re.sub(r"[A-Z][\w-]*['’]s", "", query).casefold()
+    found = {w for m in _OPENED.finditer(plain) for w in " ".join(filter(None, m.groups())).split()}
+    return {w for w in found if len(w) > 1} - _NO_THINGS - FUNCTION_WORDS - _TITLES - _PEOPLE.keys()
+
+
 def _without_other_numbers(sentence: str, query: str, attribute: str) -> str:
     "A sentence without the numbers that are of another thing than the attribute that is asked for: room, grant, invoice."
     own, asked = _attribute_patterns()[1][attribute][2], set(_LETTERS.findall(query.casefold()))
@@ -192,10 +211,13 @@ def tells_attribute(texts: Sequence[str],  # the memories that fit a question be
     somebody surely another: it names the person who is asked about, or what it tells may be theirs."""
     names, each = _attribute_patterns()
     asked = _owners(query, attribute) if attribute != "code" else []
+    things = _opened_things(query) if attribute == "code" else set()
     named = len(asked) == 1 and query.casefold().find(asked[0][0]) > 0 and asked[0][0].title() in query
     whole = [text if text.isascii() else compose_hangul(text) for text in texts]
     for text, speaker in zip(whole, said_by or repeat(None), strict=False):
         if len(text) > _READ or _THIRD_SCRIPT.search(text):
+            return True
+        if things and any(thing in text.casefold() for thing in things):
             return True
         own = each[attribute][2]
         told = [s for s in split_sentences(text) if own.search(_without_other_numbers(s, query, attribute))] if own.search(text) else []

@@ -4,6 +4,8 @@ ENGLISH_NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight
 ENGLISH_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")  # from 20
 KOREAN_NUMBERS = ("하나", "둘", "셋", "넷", "다섯", "여섯", "일곱", "여덟", "아홉", "열", "열하나", "열둘")  # from 1, alone
 KOREAN_COUNTING = ("한", "두", "세", "네", "다섯", "여섯", "일곱", "여덟", "아홉", "열", "열한", "열두")  # from 1, as in 세 마리
+KOREAN_NUMERAL = (  # a number of two syllables or more: 구십, 백십오, 만오천
+    "(?<![가-힣])(?:[이삼사오육칠팔구][십백천]|[일이삼사오육칠팔구]?[십백천만](?=[일이삼사오육칠팔구십백천]))")
 KOREAN_TENS = ("스물", "서른", "마흔", "쉰", "예순", "일흔", "여든", "아흔")  # from 20
 
 
