@@ -14,6 +14,7 @@ from itertools import accumulate
 import numpy as np
 
 from ..core.text import compose_hangul, tokens
+from ..core.text.number_words import spelled
 from .amounts import asked_amount, may_hold_amount
 from .candidates import CandidateSet
 from .scoring import NO_SCRIPT, UPDATE, RankedList, ScoreWeights, foreign_script
@@ -73,9 +74,11 @@ READ_FOR_ATTRIBUTE = 3  # best memories that are read for the attribute that is 
 def names_unknown(index: NamespaceIndex,  # index that was searched
                   found: CandidateSet,    # candidates of the question
                   ) -> bool:
-    "Return whether a question names a thing by a number or code that no memory holds, not even in part: *order 4471*."
-    held = [[index.lexical.document_frequency(t) for t in tokens(name) if not t.isalpha()] for name in found.features.identifiers]
-    return 0 in [max(counts, default=1) for counts in held]
+    "Return whether a question names a thing by a number or code that no memory holds, said or in part: *order 4471*."
+    def held(token: str) -> int:
+        said = [t for word in (spelled(int(token)) if token.isdecimal() else ()) for t in tokens(word)[:1]]
+        return max(map(index.lexical.document_frequency, (token, *said)))
+    return any(max([held(t) for t in tokens(name) if not t.isalpha()], default=1) == 0 for name in found.features.identifiers)
 
 
 def lacks_amount(texts: Sequence[str],                   # best memories of a question

@@ -134,6 +134,14 @@ def test_a_thing_of_another_number_is_no_answer_and_a_range_may_hold_it() -> Non
             assert memory.search(question), question
 
 
+def test_a_number_that_is_said_as_a_word_is_held() -> None:
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write_many(["Room twelve belongs to the design team.", "The second exam is in May.", "이십이호는 회계팀이 써."])
+        for question in ("Which team is in room 12?", "When is exam 2?", "22호는 어느 팀이 써?"):
+            assert memory.search(question), question
+        assert not memory.search("Which team is in room 14?")
+
+
 def test_a_verb_of_being_is_no_word_in_common() -> None:
     with Memory(":memory:", embedder="none") as memory:
         memory.write("지원이는 새우 알레르기가 있다")

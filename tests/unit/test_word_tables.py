@@ -10,7 +10,7 @@ from rlm.companion.korean import kin_subjects, near_names
 from rlm.companion.statement import DATA, language_data
 from rlm.core.text.calendar_words import KOREAN_WEEKDAY, MONTH, MONTHS, WEEKDAY, WEEKDAYS, month_number
 from rlm.core.text.kinship import FAMILY, KIN, NEAR, english_names, korean_names, names_of
-from rlm.core.text.number_words import ENGLISH_NUMBERS, KOREAN_COUNTING, KOREAN_NUMBERS, number_told, one_of
+from rlm.core.text.number_words import ENGLISH_NUMBERS, KOREAN_COUNTING, KOREAN_NUMBERS, number_told, one_of, spelled
 
 PACKAGE = Path(__file__).parents[2] / "rlm"
 
@@ -41,6 +41,12 @@ def test_numbers_are_told_in_both_languages() -> None:
     assert [number_told(w) for w in (*ENGLISH_NUMBERS, *KOREAN_NUMBERS, *KOREAN_COUNTING)] == [*range(1, 13)] * 3
     assert number_told("umpteen") == number_told("") == 0
     assert one_of(ENGLISH_NUMBERS, 2, 4) == "two|three|four" and one_of(KOREAN_COUNTING, 11) == "열한|열두"
+
+
+def test_a_number_is_said_in_one_word() -> None:
+    assert [spelled(n) for n in (1, 12, 17, 20, 42)] == [
+        ("one", "first"), ("twelve", "twelfth", "십이"), ("seventeen", "십칠"), ("twenty", "이십"), ("사십이",)]
+    assert spelled(0) == spelled(100) == ()
 
 
 def test_the_language_files_are_filled_from_the_calendar() -> None:

@@ -21,3 +21,19 @@ def number_told(word: str,  # a word in small letters
                 ) -> int:   # 0: it is none of the lists from 1
     "Return the number that a word says, 1 to 12, in either language."
     return next((words.index(word) + 1 for words in (ENGLISH_NUMBERS, KOREAN_NUMBERS, KOREAN_COUNTING) if word in words), 0)
+
+
+_TEENS = ("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth")
+_SINO = ("", *"일이삼사오육칠팔구")
+
+
+def spelled(number: int,  # a whole number
+            ) -> tuple[str, ...]:  # none above 99; in English none of two words, in Korean none of one syllable
+    "Return how a number is said in one word: `twelve`, `twelfth`, 십이."
+    if not 0 < number < 100:
+        return ()
+    tens, ones = divmod(number, 10)
+    cardinal = (*ENGLISH_NUMBERS, *_TEENS)[number - 1:number] or (() if ones else ENGLISH_TENS[tens - 2:tens - 1])
+    sino = f"{_SINO[tens] if tens > 1 else ''}{'십' if tens else ''}{_SINO[ones]}"
+    return (*cardinal, *_ORDINALS[number - 1:number], *((sino,) if len(sino) > 1 else ()))
