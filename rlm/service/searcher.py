@@ -29,7 +29,7 @@ from ..search.candidates import LATER, LIKELY, Query
 from ..search.explainer import NEARBY, ExplainedHit
 from ..search.relevance import BY_WORDS
 from ..search.lexical.bm25 import CONTEXT_FIELDS
-from ..search.asked_period import asked_period
+from ..search.asked_period import asked_period, asks_ahead, named_days
 from ..search.relative_time import Period
 from ..search.query_features import asks_before, asks_earlier, past_moment
 from ..search.scoring import SCORE_EPSILON, UPDATE
@@ -42,6 +42,8 @@ from ..companion.fact_extraction import asked_facts
 from ..companion.fact_lookup import corrector_of, ended_of, past_of, stating_facts
 from ..companion.policy import answers_nothing, only_asks
 from rlm.companion.reranking import (
+    NAMES_DAY,
+    TOLD_THEN,
     corrections_first,
     earlier_first,
     fact_first,
@@ -253,14 +255,27 @@ class MemorySearcher:
         return successor_first(found, ever[0], by) if by else found
 
     def _told_then_first(self, query: Query, found: list[ExplainedHit], k: int) -> list[ExplainedHit]:
-        "The hits, after what was told in the period that is asked for, where nothing else is: *What did I do last month?*"
+        "The hits, after those of the period that is asked for, where nothing else is: *What did I do last month?*, *What's on tomorrow?*"
         if (period := self._period(query)) is None:
             return found
         then = query._replace(filters=replace(query.filters, since=period[0], until=period[1], now=query.filters.as_of))
         hits = {h.record.seq: h for h in self._search_index(then, k) or []}
         told = [r for r in self.storage.find(self.namespace, then.filters, _RANKED) if not answers_nothing(r.text, r.role)]
+        reason = TOLD_THEN
+        if period[1] > self.ctx.clock.now() and asks_ahead(query.text):
+            hits, told, reason = {}, self._named_in(query, period), NAMES_DAY
         hits |= {r.seq: ExplainedHit(r, 0.0, {}) for r in told if r.seq not in hits}
-        return told_then_first(found, list(hits.values())[:k], self._relevance_by_words)
+        return told_then_first(found, list(hits.values())[:k], self._relevance_by_words, reason)
+
+    def _named_in(self, query: Query, period: Period) -> list[MemoryRecord]:
+        "The memories of a period to come, by its days: those that hold from one on, and of the newest those whose text names one."
+        days = list[tuple[Any, MemoryRecord]]()
+        for r in self.storage.find(self.namespace, query.filters, _RANKED):
+            named = [(r.valid_from, r.valid_from), *named_days(r.text, r.valid_from, self.ctx.where)]
+            first = min((start for start, _ in named if period[0] <= start < period[1]), default=None)
+            if first and not answers_nothing(r.text, r.role):
+                days.append((first, r))
+        return [r for _, r in sorted(days, key=lambda d: (d[0], d[1].seq))]
 
     def _corrected(self, query: Query, found: list[ExplainedHit]) -> list[ExplainedHit]:
         "The hits with what is no longer true of each. Where nothing of one is, what corrects it stands before it, as relevant as it was."

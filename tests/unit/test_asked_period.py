@@ -9,7 +9,7 @@ import pytest
 
 from rlm import Memory
 from rlm.core.clock import ManualClock
-from rlm.search.asked_period import asked_period
+from rlm.search.asked_period import asked_period, asks_ahead, named_days
 
 NOW = datetime(2026, 5, 20, 15, tzinfo=UTC)  # a Wednesday
 
@@ -38,21 +38,91 @@ PERIODS = {
     "두 달 전에 무슨 일 있었어?": "2026-03-01 2026-04-01",
     "저번 달에 나 뭐 했더라?": "2026-04-01 2026-05-01",
     "2월에 있었던 일 알려줘": "2026-02-01 2026-03-01",
+    "What did I do in the second week of March?": "2026-03-08 2026-03-15",
+    "What did I do in the last week of April?": "2026-04-24 2026-05-01",
+    "What happened at the beginning of the month?": "2026-05-01 2026-05-11",
+    "3월 둘째 주에 뭐 했지?": "2026-03-08 2026-03-15",
+    "지난달 말에 무슨 일 있었어?": "2026-04-21 2026-05-01",
+    "What did I do on Saturday the 9th?": "2026-05-09 2026-05-10",
+    "9일 토요일에 뭐 했어?": "2026-05-09 2026-05-10",
+    "25일에 뭐 했지?": "2026-04-25 2026-04-26",
+    "금요일에 뭐 했더라": "2026-05-15 2026-05-16",
+    "지난주 금요일에 뭐 했어?": "2026-05-15 2026-05-16",
+    "What's in my notes from March?": "2026-03-01 2026-04-01",
+}
+
+COMING = {
+    "What do I have today?": "2026-05-20 2026-05-21",
+    "What do I need to do today": "2026-05-20 2026-05-21",
+    "What's on this week?": "2026-05-18 2026-05-25",
+    "What's coming up next week?": "2026-05-25 2026-06-01",
+    "What's on tomorrow?": "2026-05-21 2026-05-22",
+    "Am I free on Monday?": "2026-05-25 2026-05-26",
+    "What's on next week on Tuesday?": "2026-05-26 2026-05-27",
+    "What am I doing on the 3rd?": "2026-06-03 2026-06-04",
+    "What's planned for the end of the month?": "2026-05-21 2026-06-01",
+    "What's on in two weeks?": "2026-06-01 2026-06-08",
+    "In the next 3 days, what do I have?": "2026-05-20 2026-05-24",
+    "What is due in May?": "2026-05-01 2026-06-01",
+    "What will happen in June?": "2026-06-01 2026-07-01",
+    "이번 주에 뭐 있어?": "2026-05-18 2026-05-25",
+    "오늘 뭐 해?": "2026-05-20 2026-05-21",
+    "내일 뭐 해?": "2026-05-21 2026-05-22",
+    "모레 뭐 있지?": "2026-05-22 2026-05-23",
+    "다음 주 금요일에 뭐 있어?": "2026-05-29 2026-05-30",
+    "3일에 뭐 해?": "2026-06-03 2026-06-04",
+    "이달 말에 일정 있어?": "2026-05-21 2026-06-01",
+    "앞으로 일주일 동안 일정 알려줘": "2026-05-20 2026-05-28",
+    "2주 뒤에 뭐 있어?": "2026-06-01 2026-06-08",
+    "12월 25일에 뭐 있어?": "2026-12-25 2026-12-26",
 }
 
 OTHERS = (
-    "What do I have today?", "What's on this week?", "이번 주에 뭐 있어?", "오늘 뭐 해?", "내일 뭐 해?", "When did I last see Omar?",
+    "When did I last see Omar?", "What do I wear on Friday?", "What's next Friday?", "What's the second thing I did?", "내일 누구 만나?",
     "What did Omar do last month?", "Did I pay the rent last month?", "What happened to my bike in March?", "What did I do?",
     "무슨 일 있었어?",
-    "Who did I meet on Friday?", "What is due in May?", "What will happen in June?", "May I have something?", "지난달 월세 얼마였어?",
-    "작년에 어디 살았어?", "What happened between January and March?", "What do I need to do today", "무슨 요일이야", "How is it going?",
+    "Who did I meet on Friday?", "May I have something?", "지난달 월세 얼마였어?",
+    "작년에 어디 살았어?", "What happened between January and March?", "무슨 요일이야", "How is it going?",
     "What happened on 30 February?", "What happened in 2027?", "What did I do " + "very " * 30 + "yesterday?", "")
 
 
-@pytest.mark.parametrize("question", PERIODS)
+@pytest.mark.parametrize("question", [*PERIODS, *COMING])
 def test_a_period_is_read(question: str) -> None:
     found = asked_period(question, NOW)
-    assert found is not None and f"{found[0]:%Y-%m-%d} {found[1]:%Y-%m-%d}" == PERIODS[question]
+    assert found is not None and f"{found[0]:%Y-%m-%d} {found[1]:%Y-%m-%d}" == (PERIODS | COMING)[question]
+    assert asks_ahead(question) == (question in COMING)
+
+
+@pytest.mark.parametrize(("text", "days"), [
+    ("Dentist on the 12th at 3 pm.", ["06-12"]), ("Wei's birthday party is on June 5.", ["06-05"]), ("Lunch with Ana tomorrow.", ["05-21"]),
+    ("Standup moved to Friday.", ["05-22"]), ("Yoga on Friday at six", ["05-22"]), ("I had yoga on Friday.", []),
+    ("We talked on Friday.", []),
+    ("The pool opens next week.", ["05-25"]),
+    ("치과 예약 12일 오후 3시", ["06-12"]), ("6월 5일 웨이 생일 파티", ["06-05"]), ("내일 아나랑 점심", ["05-21"]), ("금요일에 요가 했다", []),
+    ("금요일 6시 요가", ["05-22"]), ("다음 주에 수영장 연다", ["05-25"]), ("I like yoga.", []), ("Born on 30 February.", []),
+    ("The rent rises next year.", [])])
+def test_the_days_that_a_text_names(text: str, days: list[str]) -> None:
+    assert [f"{start:%m-%d}" for start, _ in named_days(text, NOW)] == days
+
+
+PLANS = (("2026-05-02", "Dentist on 26 May at 3 pm."), ("2026-05-18", "Yoga on Friday at six."), ("2026-05-19", "Lunch with Ana tomorrow."),
+         ("2026-05-19", "I had soup on Friday."), ("2026-05-28", "Flight to Oslo at noon."), ("2026-05-01", "I like the sea."))
+
+
+def planned(emb: str, question: str) -> list[str]:
+    with Memory(":memory:", embedder=emb, clock=ManualClock("2026-05-20T15:00:00Z")) as memory:
+        for day, text in PLANS:
+            memory.write(text, valid_from=day)
+        found = memory.search(question)
+    return [h.text.split()[0] for h in found if h.placed_by]
+
+
+@pytest.mark.parametrize(("question", "first"), [
+    ("What's on next week?", ["Dentist", "Flight"]), ("What do I have today?", ["Lunch"]), ("What's on Friday?", ["Yoga"]),
+    ("What's on tomorrow?", []), ("다음 주에 뭐 있어?", ["Dentist", "Flight"]), ("금요일에 일정 있어?", ["Yoga"]),
+    ("What did I do in the first week of May?", ["I", "Dentist"])])
+def test_what_is_to_come_is_found_by_the_days_that_texts_name(question: str, first: list[str]) -> None:
+    assert sorted(planned("none", question)) == sorted(first)
 
 
 @pytest.mark.parametrize("question", OTHERS)
