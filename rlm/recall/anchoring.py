@@ -22,8 +22,8 @@ from .adjacency import Adjacency, add_links, build_adjacency, calibrated_similar
 from .graph_walk import Walk
 from .anchors import BEAM, AnchorChoice, AnchorManager
 from .graph import GraphIndex
-from .kernels import CANDIDATES
-from .local_kernel import MARGIN, cue_bound, is_conclusive, tail_bound
+from .neighbourhood import CANDIDATES
+from .local_search import MARGIN, cue_bound, is_conclusive, tail_bound
 from ..search.candidates import AllowedDocs, Query, Searcher
 from ..search.explainer import ExplainedHit, LazyExplanation, TermScores, first_of_ties
 from ..search.scoring import DEFAULT_WEIGHTS, EXACT, HEAD_CODES, SCORE_EPSILON, Candidates, RankedList, RankedMemory, ScoreWeights

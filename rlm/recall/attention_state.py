@@ -514,7 +514,6 @@ class AttentionKeeper:
             elif changes.answers:
                 creates = bool(changes.seqs) and self.creates()
                 self.state.take_over(changes, self.repository.written_since(changes.since) if creates else ())
-            self.state.local.prepare(self.state.working_memory)
         self.watcher.saw(token)
 
     def peek(self) -> None:

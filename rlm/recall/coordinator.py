@@ -21,8 +21,7 @@ from ..core.clock import Clock, to_iso
 from ..core.text import tokens
 from .attention_state import ALWAYS, LEADING, LOCAL_ANSWERS_PER_CHANGE, TOPIC_JOIN_COSINE, AttentionKeeper, AttentionState
 from .attention_state import CacheKey, CachedAnswer, FullAnswer, StoreWatcher, Wording, cache_key
-from .local_kernel import RELEVANCE, LocalAnswer
-from .local_search import LEAST_HITS, LocalizedSearchEngine
+from .local_search import LEAST_HITS, RELEVANCE, LocalAnswer, LocalizedSearchEngine
 from .checkpoints import Checkpoint, CheckpointManager
 from ..search.candidates import EVERYTHING, AllowedDocs, Query
 from ..search.explainer import first_of_ties
@@ -494,8 +493,8 @@ class SearchCoordinator:
             with self.index.snapshot():
                 in_mind.prepare()
         allowed = None if q.key.filters is None and self.index.metadata.all_recallable else self._allowed_memories(q)
-        q.measured, found = in_mind.search(q.query, q.features, None, q.key.k, None if allowed is None else allowed.mask)
-        return self._as_everywhere(q, found)
+        q.measured = self.index.semantic.measure(q.query.vector)
+        return self._as_everywhere(q, in_mind.search(q.query, q.features, q.measured, q.key.k, None if allowed is None else allowed.mask))
 
     def _as_everywhere(self, q: _RecallRequest, local: LocalAnswer) -> LocalAnswer:
         "The answer with those memories moved that a search of everything moves."
@@ -511,15 +510,10 @@ class SearchCoordinator:
 
     def _search_locally(self, q: _RecallRequest) -> LocalAnswer:
         "Search the neighbourhood of the question's subject; measures the question."
-        memory, local = self.state.working_memory, self.local
+        local = self.local
         allowed = None if q.key.filters is None and self.index.metadata.all_recallable else self._allowed_memories(q)
-        answered = None
-        if not self.searcher.candidates.names_across(q.features, q.query.text):  # the compiled call knows one spelling of a name
-            q.measured, answered = local.search(memory, q.query.terms, q.features, q.query.vector, q.key.k, allowed)
-        if answered is not None:
-            return self._as_everywhere(q, answered)
         q.measured = q.measured or self.index.semantic.measure(q.query.vector)
-        slot = local.slot_of(memory, q.measured)
+        slot = local.slot_of(self.state.working_memory, q.measured)
         if local.neighbourhoods.is_made(slot):
             return self._as_everywhere(q, local.search_slot(slot, q.query, q.features, q.measured, q.key.k, allowed))
         with self.index.snapshot():

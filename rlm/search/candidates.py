@@ -90,6 +90,7 @@ class CandidateGenerator:
                  ) -> None:
         self.index = index
         self._placed: tuple[tuple[Any, Any], dict[Any, tuple[Any, NDArray[np.int32]]]] = (None, None), {}
+        self._across: tuple[Any, str, dict[str, list[str]]] = None, "", {}  # names of the last question, at a position of the index
 
     @property
     def scores_all(self) -> bool:
@@ -116,7 +117,10 @@ class CandidateGenerator:
         "Return the names of a question that memories have in the other script; those of speakers count by who speaks."
         if foreign_script(self.index.metadata, features) == NO_SCRIPT:
             return {}
-        found = self.index.lexical.names_across(question)
+        at, asked, found = self._across
+        if at is not self.index.position or asked != question:
+            found = self.index.lexical.names_across(question)
+            self._across = self.index.position, question, found
         return {name: others for name, others in found.items() if name.casefold() not in features.names}
 
     def parse(self,

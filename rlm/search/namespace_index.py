@@ -11,7 +11,6 @@ import sys
 import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -21,14 +20,12 @@ import numpy as np
 from ..core.errors import StoreError
 from ..core.text import TOKENISER_VERSION
 from .scoring import DEFAULT_WEIGHTS, Ranker
-from .arrays import Arrays, GrowableArray, index_path, read_index, write_index
-from .lexical.bm25 import Segment
-from .lexical.lexical_index import DocTable, LexicalIndex
+from .arrays import Arrays, index_path, read_index, write_index
+from .lexical.lexical_index import LexicalIndex
 from .metadata_table import MetadataTable, metadata_arrays, metadata_from_arrays
 from .ranker import load_ranker
 from .scorer import Scorer
 from .semantic_index import SemanticIndex
-from .vector.vector_segments import IndexState
 from ..store.embedding_model import EmbeddingModelInfo
 from ..store.protocols import ChangeSet, IndexDocument, identity_of
 from ..store.storage import SQLStorage
@@ -43,30 +40,6 @@ def _return_freed_memory() -> None:
     "Give memory that was freed back to the system, where the C library can do so."
     if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:  # glibc has it, musl does not
         trim(0)
-
-# %% ../../nbs/30_search/08_namespace_index.ipynb #1d3c7a02
-@dataclass(frozen=True, slots=True, eq=False)
-class IndexView:
-    "What an index holds at one position of its store: document ids, postings, metadata and vectors, for readers outside the search."
-
-    position: tuple[str, int]  # identity of the store and the last event that the index knows
-    doc_id_epoch: int  # document ids are comparable within one epoch
-    ranker: Ranker  # weights of the parts of scores
-    segments: Sequence[Segment]  # postings
-    docs: DocTable  # passages of each document, and whether it is there
-    document_frequencies: GrowableArray  # by term id
-    metadata: MetadataTable  # columns by document id
-    background: Any  # background that similarities are measured against; None: there are no vectors
-    dense_vectors: Any  # arrays of all vectors of a small namespace; None: they are not all in memory
-    vector_state: IndexState | None  # state of the vector index of a large namespace
-    vector_codes: Any  # codes of its vectors with the state that they are of; None: not in memory
-
-    def is_of(self,
-              index: "NamespaceIndex",  # the index that made this view
-              ) -> bool:
-        "Return whether the index still holds the same."
-        return (self.position is index.position and self.position[0] != "" and self.ranker is index.scorer.ranker
-                and self.segments is index.lexical.segments and (self.vector_state is None or self.vector_state is index.semantic.state))
 
 # %% ../../nbs/30_search/08_namespace_index.ipynb #2e8a67e1
 def add_documents(lexical: LexicalIndex,          # words of an index
@@ -99,7 +72,6 @@ class NamespaceIndex:
         self._fixed_ranker, self._ranker_id = ranker is not None, ""
         self._complete, self._unsaved, self._lock = False, 0, storage.shared_lock()
         self._seen = WeakKeyDictionary[Any, tuple[tuple[int, int, int], tuple[str, int]]]()  # connection → state in which it was in step
-        self._view: IndexView | None = None
         self._saver: threading.Thread | None = None
         self._saving = threading.Lock()  # held while files are written
 
@@ -136,17 +108,6 @@ class NamespaceIndex:
         with self.storage.snapshot():
             if (position := self.new_position()) is not None:
                 self.apply(position, self.changes(position))
-
-    def view(self) -> IndexView:
-        "Return what the index holds now: the same object until something changes. It is valid inside `snapshot` or `locked`."
-        known = self._view
-        if known is None or not known.is_of(self):
-            known = self._view = IndexView(
-                self.position, self.doc_id_epoch, self.scorer.ranker, self.lexical.segments, self.lexical.docs,
-                self.lexical.document_frequencies, self.metadata, self.semantic.background(),
-                self.semantic.dense_arrays(self.metadata["seq"]),
-                self.semantic.state, self.semantic.code_arrays)
-        return known
 
     def embedding_model(self) -> EmbeddingModelInfo | None:
         "Return the model that questions are to be embedded by, as the store has it now; None: there are no vectors."

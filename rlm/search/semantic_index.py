@@ -12,7 +12,7 @@ import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -457,19 +457,6 @@ class SemanticIndex:
                       ) -> tuple[Floats, NDArray[np.int32]] | None:  # (n, dim) centred; and which of the memories each is of
         "Return the true vectors of some memories, if all are in memory."
         return self._dense.vectors(seqs, len(self._source.mean)) if self.index is not None and self._dense.in_use else None
-
-    def dense_arrays(self,
-                     seqs: Ints,  # memory of each document
-                     ) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats] | None:  # None: not all are in memory
-        "Return by document where its vectors begin, from 1, 0 for none, and how many it has; and all of them, centred."
-        if self.index is None or not self._dense.in_use:
-            return None
-        return self._dense.first.get(seqs), self._dense.count.get(seqs), self._dense.rows(len(self._source.mean))
-
-    @property
-    def code_arrays(self) -> tuple[IndexState, tuple[NDArray[Any], ...]] | None:  # None: they are few, or have no axes yet
-        "Return the codes of all vectors, as `CODED_Z_SCORES` reads them; and the state of the index that these are of."
-        return None if self.index is None or self._dense.in_use else self.index.code_arrays()
 
     @property
     def state(self) -> IndexState | None:

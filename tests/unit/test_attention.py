@@ -359,7 +359,6 @@ def test_who_holds_the_words_is_found_far_from_the_subject(full: Memory, monkeyp
     local = full.attention.local
     rank = local.ranker.rank
     monkeypatch.setattr(local.ranker, "rank", lambda *given: rank(*given)._replace(ranked=EMPTY_RANKING))
-    monkeypatch.setattr(local.kernel, "run", lambda *given: (None, None))  # which does the same at once
     said = full.attention.intelligent_search("the boat at sea, marzipan, zanzibar")
     assert said["source"] == "checkpoint"
     far = full.get("far").seq

@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +21,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rlm.core.compiled import Table, prepare
 from rlm.core.errors import InvalidInput
 from rlm.search.vector import vector_segments
 from rlm.search.vector.quantizer import (
-    CODE_TABLE,
-    CODED_Z_SCORES,
     Ints,
     arg_highest,
     arg_lowest,
@@ -271,36 +267,6 @@ def test_scores_for_given_memories() -> None:
     assert np.isnan(scores[[1, 4, 5]]).all() and abs(scores[0] - scores[6]) < 1e-6
     assert all(abs(scores[i] - known[int(wanted[i])]) < 0.01 for i in (0, 2, 3))
     assert len(index.score(queries[0], [])) == 0
-
-
-@pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed, so nothing is compiled")
-def test_codes_are_compared_in_one_loop() -> None:
-    prepare()
-    truth, queries = filled(300, 2)
-    index = opened(truth)
-    wanted = np.array([1, 4, 7, 10, 902, 2, 905, 898])
-    for seq, rows in ((902, truth.rows[1]), (904, truth.rows[4]), (905, [])):
-        truth.write(seq, *rows)
-    truth.delete(7)
-    catch_up(index, truth)
-    state, arrays = index.code_arrays()
-    assert state is index.state and len(index.state.recent) == 4
-    table, found = Table(CODE_TABLE, arrays), np.full(len(wanted), 9, np.float32)
-    for query in queries:
-        unit = center(query[None], MEAN)[0]
-        CODED_Z_SCORES.run(found, wanted, table.places, unit, 0.05, 0.1)
-        right = np.maximum((np.nan_to_num(index.score(query, wanted), nan=-1) - 0.05) / 0.1, 0)
-        assert np.abs(found - right).max() < 0.05, "half a step in each of 192 axes is .005 of a cosine at most"
-        assert found[[2, 5, 6]].tolist() == [0, 0, 0] and found[0] == pytest.approx(found[4], abs=1e-4)
-    truth.write(4, truth.rows[10][0])
-    catch_up(index, truth)
-    assert (np.diff(index.state.recent.seq) < 0).any(), "what came last is not the last memory"
-    table = Table(CODE_TABLE, index.code_arrays()[1])
-    for query in queries:
-        CODED_Z_SCORES.run(found, wanted, table.places, center(query[None], MEAN)[0], 0.05, 0.1)
-        right = np.maximum((np.nan_to_num(index.score(query, wanted), nan=-1) - 0.05) / 0.1, 0)
-        assert np.abs(found - right).max() < 0.05
-    assert VectorIndex(DIM, MEAN, None, SMALL).code_arrays() is None, "it has no axes"
 
 
 @pytest.mark.parametrize("n", [500, 5000])

@@ -11,7 +11,7 @@ __all__ = ['SMALL_MERGE', 'LARGEST_SEGMENT', 'MOST_NAMES', 'POSTING_BUDGET', 'Do
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice, repeat
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -438,14 +438,6 @@ class LexicalIndex:
             if others := self._names.find(name, self.vocabulary):
                 found[name] = [o for o in others if all(map(self.document_frequency, _name_terms(o)))]
         return {name: others for name, others in found.items() if others}
-
-    def term_ids(self,
-                 terms: Iterable[str],  # tokens
-                 ) -> NDArray[np.int32]:  # -1 for a term that no memory has
-        "Return the ids of terms, for compiled loops."
-        if len(self.pending):
-            self.flush()
-        return np.array(list(map(self.vocabulary.get, terms, repeat(-1))), np.int32)
 
     def plan(self,
              terms: Iterable[str],  # tokens of a query

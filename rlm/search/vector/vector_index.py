@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...core.array_types import Floats, Ints
 from ...core.errors import InvalidInput
-from .quantizer import COARSE_DIMS, VectorCodes, arg_highest, center, center_one, multiply, quantize
+from .quantizer import COARSE_DIMS, VectorCodes, arg_highest, center, center_one, multiply
 from .vector_segments import DEFAULT_CONFIG, Allowed, BaseSegment, Batch, IndexState, SegmentStore, VectorIndexConfig
 from .vector_segments import best_memories, build_segment, coarse_scores, is_lookup, memory_scores, read_filter
 from .vector_segments import rows_holding, shortlist, unique_seqs
@@ -131,7 +131,6 @@ class VectorIndex:
         self.refresh_lock = threading.Lock()  # held by `catch_up`
         self.segments, self._transform = SegmentStore(dim), _QueryTransform(self.mean)
         self._background, self._compaction = background, threading.Thread(target=self.compact)
-        self._axes: tuple[Floats | None, tuple[NDArray[np.int8], Floats] | None] = None, None  # axes, and these in whole steps
 
     @property
     def state(self) -> IndexState:
@@ -227,19 +226,6 @@ class VectorIndex:
         np.clip(out, -1, 1, out=out)
         return out
 
-    def code_arrays(self) -> tuple[IndexState, tuple[NDArray[Any], ...]] | None:  # None: there are no axes yet
-        "Return the arrays that `CODED_Z_SCORES` reads, in the order of `CODE_TABLE`; and the state that they are of."
-        state = self.state
-        if (axes := state.base.axes) is None:
-            return None
-        known, rounded = self._axes
-        if known is not axes or rounded is None:
-            rounded = quantize(np.ascontiguousarray(axes.T))
-            self._axes = axes, rounded
-        columns = (state.base.codes, (state.base.codes.seq, np.zeros(0, np.int64))), (state.recent, _in_order(state.recent.seq))
-        parts = ((*seqs, part.deleted, part.coarse, part.residual, part.scale) for part, seqs in columns)
-        return state, (*rounded, *(array for part in parts for array in part))
-
     def seqs(self) -> Ints:
         "Return the memories that are here, ascending."
         return unique_seqs(np.concatenate([part.seq[~part.deleted] for part in self.state.parts]))
@@ -306,11 +292,3 @@ class VectorIndex:
     def __repr__(self) -> str:
         state = self.state
         return f"<vector index: {len(self):,} vectors, {len(state.recent):,} recent, at event {state.position[1]}>"
-
-
-def _in_order(seq: Ints) -> tuple[Ints, Ints]:
-    "Return memories of rows, ascending, and the rows where these are; no rows, if they ascend already, as those of new memories do."
-    if (seq[1:] >= seq[:-1]).all():
-        return seq, np.zeros(0, np.int64)
-    order = seq.argsort(kind="stable")
-    return seq[order], order

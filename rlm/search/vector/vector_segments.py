@@ -461,7 +461,7 @@ def memory_scores(state: IndexState,  # state to look the memories up in
         old, which, new, belongs = state.rows_of(seqs)
         parts = [(base, old, which), (state.recent, new, belongs)]
     else:
-        run(out, seqs, base.seq, _NONE, base.deleted, base.coarse, base.residual, base.scale, query)
+        run(out, seqs, base.seq, base.deleted, base.coarse, base.residual, base.scale, query)
         parts = [(state.recent, *state.recent_rows_of(seqs))]
     for part, rows, at in parts:
         if len(rows):
