@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['HAD', 'PET', 'PRONOUNS', 'RETURNED', 'SWITCHED', 'MemoryFacts', 'speaker_of', 'is_kept_as_given', 'noted_answer',
-           'facts_of', 'may_answer', 'facts_of_answer', 'with_value', 'by_member']
+           'own_words', 'facts_of', 'may_answer', 'facts_of_answer', 'with_value', 'by_member']
 
 # %% ../../nbs/85_companion/05_memory_facts.ipynb #1245eb22
 import re
@@ -88,6 +88,13 @@ _OWN = {"you are": "I am", "you were": "I was", "you're": "I'm", "you": "I", "yo
 _ADDRESSED = LazyPattern(rf"\b(?:{'|'.join(sorted(_OWN, key=len, reverse=True))})\b", re.I)  # as a model notes what is true of the person
 
 
+def own_words(record: MemoryRecord,  # a memory, stored or not
+              ) -> str:
+    "Return the text of a memory, of a model's note with *I* for *you*."
+    of_user = record.provenance.get("actor") == "model" and record.speaker is None
+    return _ADDRESSED.sub(lambda m: _OWN[m[0].lower()], record.text) if of_user else record.text
+
+
 def facts_of(record: MemoryRecord,  # a memory, stored or not
              ) -> MemoryFacts:
     """Return the facts of a block that can end others or be ended: those with one value at a time, those that deny or end something, those
@@ -96,9 +103,7 @@ def facts_of(record: MemoryRecord,  # a memory, stored or not
     given, a file or an item of a program: they state none either."""
     if record.kind != "block" or record.role not in (None, "user") or is_kept_as_given(record):
         return MemoryFacts()
-    of_user = record.provenance.get("actor") == "model" and record.speaker is None
-    said = _ADDRESSED.sub(lambda m: _OWN[m[0].lower()], record.text) if of_user else record.text
-    found = text_facts(said, speaker_of(record), pronouns=True)
+    found = text_facts(own_words(record), speaker_of(record), pronouns=True)
     kept = [s for s in found.statements if s.relation in _endable() or s.relation in (*SWITCHED, MOVED, DIED, TOGETHER_AGAIN)
             or is_of_a_couple(s)
             or (not (s.negated or s.ended or s.subject in PRONOUNS) and _OF_THE_LIVING.match(f"{s.relation} {s.value}"))

@@ -6,19 +6,20 @@
 __all__ = ['wordings_of', 'words_for', 'RejectedValue', 'at_each_detail', 'rejectable', 'refused_values', 'refuse_rejected']
 
 # %% ../../nbs/86_conversation/00_rejection.ipynb #145aaa70
+import json
 import re
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, lru_cache
 
 from .fact_extraction import MOST_CHARACTERS
-from .english import clauses, is_of_one
+from .english import clauses, grammar, is_of_one
 from .korean import clauses as korean_clauses, near_names
-from .memory_facts import facts_of, facts_of_answer, is_kept_as_given, speaker_of
-from .statement import language_data, normal_value, relation_of
+from .memory_facts import facts_of, facts_of_answer, is_kept_as_given, own_words, speaker_of
+from .statement import language_data, list_members, normal_value, relation_of
 from .value_equality import kin_names, place_names, plain_age, plain_moment, plain_sum, verb_of
 from ..core.errors import InvalidInput
 from ..core.text import split_sentences
-from ..core.text.kinship import ENGLISH_TITLE, FAMILY, english_names
+from ..core.text.kinship import ENGLISH_TITLE, FAMILY, KIN, english_names
 from ..core.text.normal_form import LazyPattern
 from ..core.text.number_words import number_told
 from ..core.text.romanization import hangul_sounds, latin_sounds, latin_spellings
@@ -116,6 +117,150 @@ def _same_in_other_words(fact: tuple[str, ...]) -> list[tuple[str, ...]]:
     said = plain or _other_words().get(value, "") or _TITLES.sub("", value)
     return [("same", name, what, said) for name in (who, *(latin_spellings(who) if sure else ()))]  # 미나 is *mina*
 
+# %% ../../nbs/86_conversation/00_rejection.ipynb #beeb9f5d
+_SELF = frozenset({"", "i", "my", "me", "user", "user's", "나", "저", "난", "전", "내", "제", "우리", "저희", "사용자", "사용자의"})
+_MINE = _SELF - {"", "전"} | {"mine", "our", "we"}  # `전 직장` is a former one
+_READ = 1_000  # characters of a text that is read for facts, as the grammar reads them
+_IN_TAG = LazyPattern(r"[-_]|(?<=[a-z])(?=[A-Z])")  # between the words of a tag or key: *home-town*, *favouriteFood*
+_NOTE_LENGTH = 100  # characters of the longest note of which every word is read
+_SIGN = LazyPattern(r"\s*[:=]\s*|\s+[–—-]\s+")  # between a label and its value
+_PART = LazyPattern(r"\s*[;|]\s*|,\s+(?=[^,:=]+[:=])")  # between two notes of one line
+_YEARS = LazyPattern(r"[\w -]+? ?(?:years? (?:old|of age)|살|세)")  # a value that is an age whatever stands beside it
+_KOREAN_END = LazyPattern(  # particles, copulas, and *do* after a noun
+    r"(?<=[가-힣a-z\d])(?:이?라[고는]|이?에요|이?예요|입니다|이[야다고며]|에서|으로|[은는이가을를의에로도야다임])$|"
+    r"(?<=[가-힣])(?:하는|해요?|한다|합니다|하고|함)$")
+_BULLET = LazyPattern(r"^(?:[-*•·+>#]+|\d+[.)])\s+")
+_ROLE = tuple[str, ...] | None  # of a word: empty, it says nothing; a noun and the relations that it may tell; None, it is of a value
+
+
+@cache
+def _words(kind: str) -> frozenset[str]:
+    "Words of both languages: `fillers` say nothing beside a fact about the user, `best` says what is a favourite."
+    return frozenset(word for language in ("en", "ko") for word in language_data(language)[kind].split())
+
+
+@cache
+def _cues() -> dict[str, tuple[str, ...]]:
+    "Words that tell a relation, each with those that it may tell; a relative's word tells none alone."
+    kin = (name for row in KIN if row.kind != "acquaintance" for name in (*row.english, *row.korean))
+    told = [row for language in ("en", "ko") for row in language_data(language)["cues"]]
+    return dict.fromkeys((*kin, *near_names()), ()) | {word: tuple(names.split()) for names, words in told for word in words.split()}
+
+
+def _stem(word: str) -> str:
+    "A word without a possessive, a particle or a copula."
+    return _KOREAN_END.sub("", word.removesuffix("'s"))
+
+
+@lru_cache(4096)
+def _role(words: str) -> _ROLE:
+    "The role of a word, or of several that are one name."
+    for word in dict.fromkeys((words, _stem(words))):
+        if word in _MINE or word in _words("fillers"):
+            return ()
+        if (relations := _cues().get(word)) is not None:
+            return word, *relations
+        if is_of_one(word):
+            return word, relation_of(word)[0]
+    return None
+
+
+def _roles(words: list[str]) -> list[_ROLE]:
+    "The role of each word of a note: the longest name counts, and of a favourite also what it is of."
+    out = list[_ROLE]()
+    while words:
+        if _stem(words[0]) in _words("best"):
+            ends = (n for n in range(1, len(words)) if _role(words[n]) == () or (n > 1 and "가" <= words[n - 1] != _stem(words[n - 1])))
+            size = next(ends, len(words))
+            role: _ROLE = ("", f"favourite {_stem(' '.join(words[1:size]))}")
+        else:
+            names = ((n, _role(" ".join(words[:n]))) for n in range(min(4, len(words)), 0, -1))
+            size, role = next(((n, found) for n, found in names if found is not None), (1, None))
+        out, words = [*out, *[role] * size], words[size:]
+    return out
+
+
+def _bare_words(note: str) -> list[str]:
+    "The words of a note without the signs around them."
+    return [bare for word in note.split() if (bare := word.strip(":,.!\"'“”()[]{}*_`~–—"))]
+
+
+def _is_mine(words: Iterable[str]) -> bool:
+    "Whether one of some words is the user's: *I'm*, *my*, `내가`."
+    return any(_stem(word).partition("'")[0] in _MINE for word in words)
+
+
+def _says_nothing(note: str) -> bool:
+    "Whether no word of a note is of a value, a relation or a relative: *About me:*, *Noted!*."
+    return all(role == () for role in _roles(_bare_words(normal_value(f"- {note}"))))
+
+
+def _note_facts(note: str, speaker: str) -> list[tuple[str, ...]]:
+    """The facts of a note whose every word is the value, tells the relation or whose it is, or says nothing: `회사: 카카오`, *Leeds is
+    home*. Any other word counts as one of the value, which is then another than the rejected one."""
+    if len(note) > _NOTE_LENGTH or note.rstrip(" )\"'”").endswith(("?", "？")):
+        return []
+    g, plain = grammar(), normal_value(f"- {note}")[2:]
+    plain = g.closer.sub("", plain[m.end():] if (m := g.opener.match(plain)) else plain)
+    sign = _SIGN.search(plain)
+    words = _bare_words(plain[:sign.start()] if sign else plain)
+    roles = _roles(words)
+    at = [n for n, role in enumerate(roles) if role is None] or [0, -1]
+    first, end = at[0], at[-1] + 1
+    value, beside = words[first:end], [role for role in (*roles[:first], *roles[end:]) if role]
+    if sign:
+        value, beside = ([] if value else plain[sign.end():].split()), [role for role in roles if role]
+        while value and _role(value[0]) == ():
+            value = value[1:]
+    elif any(roles[first:end]) or (not _is_mine(words) and _is_general(words, roles, end)):
+        return []
+    elif value and roles[end:end + 1] == [()]:
+        value[-1] = value[-1].removesuffix("'s")  # *ramen's my favourite food*
+    whose = {role[0] for role in beside if len(role) == 1}
+    told = [set(role[1:]) for role in beside if len(role) > 1 and not (whose and role[0] == "집")]  # `우리 집 고양이`
+    named = [names for names in told if names != {"name"}] or told
+    relations = set.intersection(*named) if named else whose or ({"age"} if _YEARS.fullmatch(_stem(" ".join(value))) else set())
+    if not value or len(whose) > 1:
+        return []
+    subject = f"{speaker}'s {min(whose)}" if whose and named else speaker
+    values = {normal_value(v) for said in (" ".join(value), _stem(" ".join(value))) for v in (said, *list_members(said))}
+    return [(normal_value(subject), normal_value(relation), v) for relation in sorted(relations) for v in sorted(values) if v]
+
+
+def _is_general(words: list[str], roles: list[_ROLE], end: int) -> bool:
+    "Whether a note tells what a thing is, and nothing of the user: *Globex is a company*, `카카오는 회사다`."
+    return words[end - 1][-1] in "은는" or any(word in ("a", "an") and role for word, role in zip(words, roles[1:]))
+
+
+def _leaves(value: object, path: str = "") -> Iterator[str]:
+    "What JSON holds, each value as a note with its keys before it."
+    if isinstance(value, dict | list):
+        for key, part in value.items() if isinstance(value, dict) else (("", part) for part in value):
+            yield from _leaves(part, f"{path} {_IN_TAG.sub(' ', str(key))}".strip())
+    elif value not in (None, True, False, ""):
+        yield f"{path}: {value}"
+
+
+def _noted_facts(record: MemoryRecord) -> list[tuple[str, ...]]:
+    "The facts of the notes that a memory holds: lines of a profile, sentences, JSON. What follows a line about somebody else is not read."
+    if record.kind != "block" or record.role not in (None, "user") or len(record.text) > _READ or is_kept_as_given(record):
+        return []
+    text, own, speaker, out = own_words(record).strip(), True, normal_value(speaker_of(record)), list[tuple[str, ...]]()
+    try:
+        lines = list(_leaves(json.loads(text if text[:1] in "{[" else f"{{{text}}}"))) if '"' in text else text.splitlines()
+    except ValueError:
+        lines = text.splitlines()
+    for line in (_BULLET.sub("", line.strip()) for line in lines):
+        if line.endswith(":"):
+            own = _says_nothing(line)
+        about = own
+        for note in (part for sentence in split_sentences(line) for part in _PART.split(sentence)):
+            facts = _note_facts(note, speaker) if about or _is_mine(_bare_words(note.lower())) else []
+            about = about and (bool(facts) or _says_nothing(note)) and all(f[0] == speaker and _cues().get(f[1]) != () for f in facts)
+            out += facts
+    return out
+
+
 # %% ../../nbs/86_conversation/00_rejection.ipynb #5568b7c3
 class RejectedValue(InvalidInput):
     "A memory states something that a person has rejected."
@@ -147,8 +292,6 @@ def _restated() -> tuple[tuple[str, LazyPattern], ...]:
                  for language in ("en", "ko") for relation, pattern in language_data(language)["restated"])
 
 
-_SELF = frozenset({"", "i", "my", "me", "user", "user's", "나", "저", "난", "전", "내", "제", "우리", "저희", "사용자", "사용자의"})
-_READ = 1_000  # characters of a text that is read for facts, as the grammar reads them
 
 
 def _restated_facts(record: MemoryRecord) -> list[tuple[str, ...]]:
@@ -189,7 +332,6 @@ def _noted(text: str) -> str:
     return f"My {relation_of(m['s'])[0]} is {m['v']}" if mine else f"{m['s']} is {m['v']}"
 
 
-_IN_TAG = LazyPattern(r"[-_]")  # what joins the words of a tag: *home-town: Oslo*
 _PIECES = 5  # pieces of a long text that are read for rejected facts, of at most `MOST_CHARACTERS` each
 
 
@@ -215,7 +357,7 @@ def _stated_facts(record: MemoryRecord, before: MemoryRecord | None = None) -> l
         stated = facts_of(record).facts
     told = [("not", f.subject_key, _spelt_out(f"{f.relation_key} {f.value_key}")) if f.negated or f.ended else
             (f.subject_key, f.relation_key, f.value_key) for f in stated if f.value_key]
-    return list(dict.fromkeys([*told, *_restated_facts(record)]))
+    return list(dict.fromkeys([*told, *_restated_facts(record), *_noted_facts(record)]))
 
 
 def _less_detailed(fact: tuple[str, ...]) -> list[tuple[str, ...]]:

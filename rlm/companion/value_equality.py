@@ -134,7 +134,7 @@ _MONEY = LazyPattern(r"(?P<sign>[$€£₩])? ?(?P<n>\d{1,3}(?:[ .,]\d{3})+(?:[.
                     r"(?P<per> (?:a|per) (?:day|week|month|year))?")
 _THOUSANDS = LazyPattern(r"[ .,](?=\d{3}(?:\D|$))")  # *1,200*, *1.200* and *1 200*, not *1.20*
 _CURRENCIES = {"$": "$", "d": "$", "us": "$", "€": "€", "e": "€", "£": "£", "p": "£", "g": "£", "₩": "₩", "w": "₩", "k": "₩", "원": "₩"}
-_AGE = LazyPattern(rf"(?P<n>\d{{1,3}})(?: years? old| ?살| ?세)?|(?P<tens>{'|'.join(ENGLISH_TENS)})"
+_AGE = LazyPattern(rf"(?P<n>\d{{1,3}})(?: (?:years?|yrs?)(?: old| of age)?| ?살| ?세)?|(?P<tens>{'|'.join(ENGLISH_TENS)})"
                   rf"(?:[- ](?P<unit>{one_of(ENGLISH_NUMBERS, 1, 9)}))?(?: years? old)?|(?P<ko>{'|'.join(KOREAN_TENS)}|스무)"
                   rf"(?P<more>{one_of(KOREAN_NUMBERS, 1, 9)}|{one_of(KOREAN_COUNTING, 1, 4)})? ?(?:살)?")
 
