@@ -126,9 +126,9 @@ _NOTE_LENGTH = 100  # characters of the longest note of which every word is read
 _SIGN = LazyPattern(r"\s*[:=]\s*|\s+[–—-]\s+")  # between a label and its value
 _PART = LazyPattern(r"\s*[;|]\s*|,\s+(?=[^,:=]+[:=])")  # between two notes of one line
 _YEARS = LazyPattern(r"[\w -]+? ?(?:years? (?:old|of age)|살|세)")  # a value that is an age whatever stands beside it
-_KOREAN_END = LazyPattern(  # particles, copulas, and *do* after a noun
-    r"(?<=[가-힣a-z\d])(?:이?라[고는]|이?에요|이?예요|입니다|이[야다고며]|에서|으로|[은는이가을를의에로도야다임])$|"
-    r"(?<=[가-힣])(?:하는|해요?|한다|합니다|하고|함)$")
+_ENDINGS = sorted((  # what a noun may end in: a possessive, particles, copulas, *do*
+    "'s 은 는 이 가 을 를 의 에 로 도 야 다 임 고 에서 으로 이야 이다 이고 예요 에요 이예요 이에요 입니다 라고 이라고 라는 이라는 "
+    "하는 해 해요 한다 합니다 하고 함").split(), key=len)
 _BULLET = LazyPattern(r"^(?:[-*•·+>#]+|\d+[.)])\s+")
 _ROLE = tuple[str, ...] | None  # of a word: empty, it says nothing; a noun and the relations that it may tell; None, it is of a value
 
@@ -147,15 +147,15 @@ def _cues() -> dict[str, tuple[str, ...]]:
     return dict.fromkeys((*kin, *near_names()), ()) | {word: tuple(names.split()) for names, words in told for word in words.split()}
 
 
-def _stem(word: str) -> str:
-    "A word without a possessive, a particle or a copula."
-    return _KOREAN_END.sub("", word.removesuffix("'s"))
+def _stems(word: str) -> list[str]:
+    "A word, and what it may be without an ending."
+    return [word, *(stem for end in _ENDINGS if (stem := word.removesuffix(end)) not in ("", word))]
 
 
 @lru_cache(4096)
 def _role(words: str) -> _ROLE:
     "The role of a word, or of several that are one name."
-    for word in dict.fromkeys((words, _stem(words))):
+    for word in _stems(words):
         if word in _MINE or word in _words("fillers"):
             return ()
         if (relations := _cues().get(word)) is not None:
@@ -169,12 +169,12 @@ def _roles(words: list[str]) -> list[_ROLE]:
     "The role of each word of a note: the longest name counts, and of a favourite also what it is of."
     out = list[_ROLE]()
     while words:
-        if _stem(words[0]) in _words("best"):
-            ends = (n for n in range(1, len(words)) if _role(words[n]) == () or (n > 1 and "가" <= words[n - 1] != _stem(words[n - 1])))
+        if words[0] in _words("best"):
+            ends = (n for n in range(1, len(words)) if _role(words[n]) == () or (n > 1 and "가" <= words[n - 1][-1] and len(_stems(words[n - 1])) > 1))
             size = next(ends, len(words))
-            role: _ROLE = ("", f"favourite {_stem(' '.join(words[1:size]))}")
+            role: _ROLE = ("", *(f"favourite {noun}" for noun in _stems(" ".join(words[1:size]))))
         else:
-            names = ((n, _role(" ".join(words[:n]))) for n in range(min(4, len(words)), 0, -1))
+            names = ((n, _role(" ".join(words[:n]))) for n in range(min(4, len(words)), 0, -1) if n == 1 or _words("best").isdisjoint(words[:n]))
             size, role = next(((n, found) for n, found in names if found is not None), (1, None))
         out, words = [*out, *[role] * size], words[size:]
     return out
@@ -187,7 +187,7 @@ def _bare_words(note: str) -> list[str]:
 
 def _is_mine(words: Iterable[str]) -> bool:
     "Whether one of some words is the user's: *I'm*, *my*, `내가`."
-    return any(_stem(word).partition("'")[0] in _MINE for word in words)
+    return any(stem.partition("'")[0] in _MINE for word in words for stem in _stems(word))
 
 
 def _says_nothing(note: str) -> bool:
@@ -212,24 +212,26 @@ def _note_facts(note: str, speaker: str) -> list[tuple[str, ...]]:
         value, beside = ([] if value else plain[sign.end():].split()), [role for role in roles if role]
         while value and _role(value[0]) == ():
             value = value[1:]
-    elif any(roles[first:end]) or (not _is_mine(words) and _is_general(words, roles, end)):
+    elif not value or any(roles[first:end]) or _is_general(words, roles, end):
         return []
-    elif value and roles[end:end + 1] == [()]:
+    elif roles[end:end + 1] == [()]:
         value[-1] = value[-1].removesuffix("'s")  # *ramen's my favourite food*
     whose = {role[0] for role in beside if len(role) == 1}
     told = [set(role[1:]) for role in beside if len(role) > 1 and not (whose and role[0] == "집")]  # `우리 집 고양이`
     named = [names for names in told if names != {"name"}] or told
-    relations = set.intersection(*named) if named else whose or ({"age"} if _YEARS.fullmatch(_stem(" ".join(value))) else set())
+    relations = set.intersection(*named) if named else whose or ({"age"} if any(map(_YEARS.fullmatch, _stems(" ".join(value)))) else set())
     if not value or len(whose) > 1:
         return []
     subject = f"{speaker}'s {min(whose)}" if whose and named else speaker
-    values = {normal_value(v) for said in (" ".join(value), _stem(" ".join(value))) for v in (said, *list_members(said))}
+    values = {normal_value(v) for said in _stems(" ".join(value)) for v in (said, *list_members(said))}
     return [(normal_value(subject), normal_value(relation), v) for relation in sorted(relations) for v in sorted(values) if v]
 
 
 def _is_general(words: list[str], roles: list[_ROLE], end: int) -> bool:
-    "Whether a note tells what a thing is, and nothing of the user: *Globex is a company*, `카카오는 회사다`."
-    return words[end - 1][-1] in "은는" or any(word in ("a", "an") and role for word, role in zip(words, roles[1:]))
+    "Whether a note tells what a thing is, not whose: *Globex is a company*, `카카오는 회사다`, *I have a home in Leeds*."
+    nouns = [role for word, role in zip(words, roles[1:], strict=False) if word in ("a", "an") and role]
+    known = any(len(role) == 2 and role[0] not in _cues() for role in nouns)
+    return known or (not _is_mine(words) and (bool(nouns) or words[end - 1][-1] in "은는"))
 
 
 def _leaves(value: object, path: str = "") -> Iterator[str]:
@@ -351,13 +353,14 @@ def _stated_facts(record: MemoryRecord, before: MemoryRecord | None = None) -> l
     "Subject, relation and value of each stated fact in normal form; of a denied one *not*, the subject and what is denied."
     if record.role == "assistant":  # *So you live in Oslo*, as a model's notes say it
         record = record.changed(role="user", speaker=None, provenance={"actor": "model"})
+    noted = _noted_facts(record)
     stated = facts_of(record).facts or facts_of_answer(record, before).facts
     if not stated and len(record.text) <= 100 and (sentence := _noted(record.text)):
         record = record.changed(text=sentence)
         stated = facts_of(record).facts
     told = [("not", f.subject_key, _spelt_out(f"{f.relation_key} {f.value_key}")) if f.negated or f.ended else
             (f.subject_key, f.relation_key, f.value_key) for f in stated if f.value_key]
-    return list(dict.fromkeys([*told, *_restated_facts(record), *_noted_facts(record)]))
+    return list(dict.fromkeys([*told, *_restated_facts(record), *noted]))
 
 
 def _less_detailed(fact: tuple[str, ...]) -> list[tuple[str, ...]]:
