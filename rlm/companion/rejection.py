@@ -125,17 +125,15 @@ _IN_TAG = LazyPattern(r"[-_]|(?<=[a-z])(?=[A-Z])")  # between the words of a tag
 _NOTE_LENGTH = 100  # characters of the longest note of which every word is read
 _SIGN = LazyPattern(r"\s*[:=]\s*|\s+[–—-]\s+")  # between a label and its value
 _PART = LazyPattern(r"\s*[;|]\s*|,\s+(?=[^,:=]+[:=])")  # between two notes of one line
+_DENIED = LazyPattern(r"\b(?:not|no|never|until|till|ex|former(?:ly)?|previous(?:ly)?)\b|n['’]t\b|(?:^| )[안못] |아니|않|없|말고", re.I)
 _YEARS = LazyPattern(r"[\w -]+? ?(?:years? (?:old|of age)|살|세)")  # a value that is an age whatever stands beside it
-_ENDINGS = sorted((  # what a noun may end in: a possessive, particles, copulas, *do*
-    "'s 은 는 이 가 을 를 의 에 로 도 야 다 임 고 에서 으로 이야 이다 이고 예요 에요 이예요 이에요 입니다 라고 이라고 라는 이라는 "
-    "하는 해 해요 한다 합니다 하고 함").split(), key=len)
 _BULLET = LazyPattern(r"^(?:[-*•·+>#]+|\d+[.)])\s+")
 _ROLE = tuple[str, ...] | None  # of a word: empty, it says nothing; a noun and the relations that it may tell; None, it is of a value
 
 
 @cache
 def _words(kind: str) -> frozenset[str]:
-    "Words of both languages: `fillers` say nothing beside a fact about the user, `best` says what is a favourite."
+    "Words of both languages: `fillers` say nothing beside a fact about the user, `best` says what is a favourite, `endings` end nouns."
     return frozenset(word for language in ("en", "ko") for word in language_data(language)[kind].split())
 
 
@@ -147,9 +145,10 @@ def _cues() -> dict[str, tuple[str, ...]]:
     return dict.fromkeys((*kin, *near_names()), ()) | {word: tuple(names.split()) for names, words in told for word in words.split()}
 
 
-def _stems(word: str) -> list[str]:
-    "A word, and what it may be without an ending."
-    return [word, *(stem for end in _ENDINGS if (stem := word.removesuffix(end)) not in ("", word))]
+@lru_cache(4096)
+def _stems(word: str) -> tuple[str, ...]:
+    "A word, and what it may be without a possessive, a particle or a copula, the longest first."
+    return word, *(stem for end in sorted(_words("endings"), key=len) if (stem := word.removesuffix(end)) not in ("", word))
 
 
 @lru_cache(4096)
@@ -160,7 +159,7 @@ def _role(words: str) -> _ROLE:
             return ()
         if (relations := _cues().get(word)) is not None:
             return word, *relations
-        if is_of_one(word):
+        if is_of_one(word) and word == normal_value(word) and not word.startswith("old "):  # *her employer*, *old home*
             return word, relation_of(word)[0]
     return None
 
@@ -170,11 +169,12 @@ def _roles(words: list[str]) -> list[_ROLE]:
     out = list[_ROLE]()
     while words:
         if words[0] in _words("best"):
-            ends = (n for n in range(1, len(words)) if _role(words[n]) == () or (n > 1 and "가" <= words[n - 1][-1] and len(_stems(words[n - 1])) > 1))
-            size = next(ends, len(words))
+            size = next((n for n in range(1, len(words)) if _role(words[n]) == () or (
+                n > 1 and words[n - 1][-1] >= "가" and len(_stems(words[n - 1])) > 1)), len(words))
             role: _ROLE = ("", *(f"favourite {noun}" for noun in _stems(" ".join(words[1:size]))))
         else:
-            names = ((n, _role(" ".join(words[:n]))) for n in range(min(4, len(words)), 0, -1) if n == 1 or _words("best").isdisjoint(words[:n]))
+            most = next((n for n, word in enumerate(words[:4]) if word in _words("best")), 4)
+            names = ((n, _role(" ".join(words[:n]))) for n in range(min(most, len(words)), 0, -1))
             size, role = next(((n, found) for n, found in names if found is not None), (1, None))
         out, words = [*out, *[role] * size], words[size:]
     return out
@@ -198,40 +198,51 @@ def _says_nothing(note: str) -> bool:
 def _note_facts(note: str, speaker: str) -> list[tuple[str, ...]]:
     """The facts of a note whose every word is the value, tells the relation or whose it is, or says nothing: `회사: 카카오`, *Leeds is
     home*. Any other word counts as one of the value, which is then another than the rejected one."""
-    if len(note) > _NOTE_LENGTH or note.rstrip(" )\"'”").endswith(("?", "？")):
+    if len(note) > _NOTE_LENGTH or note.rstrip(" )\"'”").endswith(("?", "？")) or _DENIED.search(note):
         return []
     g, plain = grammar(), normal_value(f"- {note}")[2:]
     plain = g.closer.sub("", plain[m.end():] if (m := g.opener.match(plain)) else plain)
     sign = _SIGN.search(plain)
     words = _bare_words(plain[:sign.start()] if sign else plain)
     roles = _roles(words)
-    at = [n for n, role in enumerate(roles) if role is None] or [0, -1]
-    first, end = at[0], at[-1] + 1
-    value, beside = words[first:end], [role for role in (*roles[:first], *roles[end:]) if role]
-    if sign:
-        value, beside = ([] if value else plain[sign.end():].split()), [role for role in roles if role]
-        while value and _role(value[0]) == ():
-            value = value[1:]
-    elif not value or any(roles[first:end]) or _is_general(words, roles, end):
+    said = [role for role in roles if role]
+    others = _blocks(words, roles)
+    value = plain[sign.end():].split() if sign else others.pop() if others else []
+    while sign and value and _role(value[0]) == ():
+        value = value[1:]
+    owner = any(role is None and after and word.endswith("'s") for word, role, after in zip(words, roles, roles[1:], strict=False))
+    if not value or len(others) > 1 or (not sign and (_is_general(words, roles) or (owner and not others))):  # *Clara's sister*
         return []
-    elif roles[end:end + 1] == [()]:
-        value[-1] = value[-1].removesuffix("'s")  # *ramen's my favourite food*
-    whose = {role[0] for role in beside if len(role) == 1}
-    told = [set(role[1:]) for role in beside if len(role) > 1 and not (whose and role[0] == "집")]  # `우리 집 고양이`
+    whose = {role[0] for role in said if len(role) == 1}
+    told = [set(role[1:]) for role in said if len(role) > 1 and not (whose and role[0] == "집")]  # `우리 집 고양이`
     named = [names for names in told if names != {"name"}] or told
-    relations = set.intersection(*named) if named else whose or ({"age"} if any(map(_YEARS.fullmatch, _stems(" ".join(value)))) else set())
-    if not value or len(whose) > 1:
+    in_years = any(map(_YEARS.fullmatch, _stems(" ".join(value))))
+    relations = set.intersection(*named) if named else whose or ({"age"} if in_years else set())
+    if len(whose) + len(others) > 1:
         return []
-    subject = f"{speaker}'s {min(whose)}" if whose and named else speaker
+    subjects = _stems(" ".join(others[0])) if others else [f"{speaker}'s {min(whose)}" if whose and named else speaker]
     values = {normal_value(v) for said in _stems(" ".join(value)) for v in (said, *list_members(said))}
-    return [(normal_value(subject), normal_value(relation), v) for relation in sorted(relations) for v in sorted(values) if v]
+    return [(normal_value(s), normal_value(r), v) for s in subjects for r in sorted(relations) for v in sorted(values) if v]
 
 
-def _is_general(words: list[str], roles: list[_ROLE], end: int) -> bool:
+def _blocks(words: list[str], roles: list[_ROLE]) -> list[list[str]]:
+    "The words of no role, together where no word that tells something stands between them: whom a note is about, and its value."
+    out, at = list[list[str]](), list[int]()
+    for n in (n for n, role in enumerate(roles) if role is None):
+        if at and not any(roles[at[-1]:n]):
+            out[-1] += words[at[-1] + 1:n + 1]
+        else:
+            out.append([words[n]])
+        at.append(n)
+    return out
+
+
+def _is_general(words: list[str], roles: list[_ROLE]) -> bool:
     "Whether a note tells what a thing is, not whose: *Globex is a company*, `카카오는 회사다`, *I have a home in Leeds*."
     nouns = [role for word, role in zip(words, roles[1:], strict=False) if word in ("a", "an") and role]
     known = any(len(role) == 2 and role[0] not in _cues() for role in nouns)
-    return known or (not _is_mine(words) and (bool(nouns) or words[end - 1][-1] in "은는"))
+    topic = next((word for word, role in zip(words, roles, strict=True) if role is None), "-")
+    return known or (not _is_mine(words) and (bool(nouns) or topic[-1] in "은는"))
 
 
 def _leaves(value: object, path: str = "") -> Iterator[str]:
@@ -250,7 +261,7 @@ def _noted_facts(record: MemoryRecord) -> list[tuple[str, ...]]:
     text, own, speaker, out = own_words(record).strip(), True, normal_value(speaker_of(record)), list[tuple[str, ...]]()
     try:
         lines = list(_leaves(json.loads(text if text[:1] in "{[" else f"{{{text}}}"))) if '"' in text else text.splitlines()
-    except ValueError:
+    except (ValueError, RecursionError):
         lines = text.splitlines()
     for line in (_BULLET.sub("", line.strip()) for line in lines):
         if line.endswith(":"):
@@ -311,29 +322,6 @@ def _restated_facts(record: MemoryRecord) -> list[tuple[str, ...]]:
     return out
 
 
-_NOTE = LazyPattern(r"(?P<s>(?:[Mm]y |[Oo]ur )?[\w' -]{2,40}?)(?: ?[:=]| -) ?(?P<v>[^:=]{1,40})")  # *Mina's birthday: May 4*
-
-
-@cache
-def _korean_note() -> re.Pattern[str]:
-    "A property of somebody and its value without a verb: `미나 생일 3월 14일`."
-    properties = language_data("ko")["properties"]
-    return re.compile(rf"(?P<s>(?:[가-힣]+(?:의)? )?(?:{properties}))(?:[은는이가])? ?:? ?(?P<v>[^ :].{{0,30}}?)[.!]?")
-
-
-def _noted(text: str) -> str:
-    "A note without a verb as the sentence that it stands for; empty: it is none."
-    m = _korean_note().fullmatch(text.strip()) or _NOTE.fullmatch(text.strip(" .!"))
-    if not m:
-        return ""
-    mine = is_of_one(m["s"].lower()) or m["s"].lower() in english_names(*FAMILY, "pet", "animal")  # *Employer: Globex*, *Dog: Rex*
-    if "가" <= m["s"][-1] <= "힣":
-        whose = "내가 " if "는 " in m["s"] else "내 " if mine or m["s"] in near_names() else ""  # `사는 곳`, `제일 좋아하는 색`
-        topic, is_one = (("은", "이야") if (ord(word[-1]) - 0xAC00) % 28 else ("는", "야") for word in (m["s"], m["v"]))
-        return f"{whose}{m['s']}{topic[0]} {m['v']}{is_one[1]}"
-    return f"My {relation_of(m['s'])[0]} is {m['v']}" if mine else f"{m['s']} is {m['v']}"
-
-
 _PIECES = 5  # pieces of a long text that are read for rejected facts, of at most `MOST_CHARACTERS` each
 
 
@@ -351,16 +339,10 @@ def _pieces(record: MemoryRecord) -> list[MemoryRecord]:
 
 def _stated_facts(record: MemoryRecord, before: MemoryRecord | None = None) -> list[tuple[str, ...]]:
     "Subject, relation and value of each stated fact in normal form; of a denied one *not*, the subject and what is denied."
-    if record.role == "assistant":  # *So you live in Oslo*, as a model's notes say it
-        record = record.changed(role="user", speaker=None, provenance={"actor": "model"})
-    noted = _noted_facts(record)
     stated = facts_of(record).facts or facts_of_answer(record, before).facts
-    if not stated and len(record.text) <= 100 and (sentence := _noted(record.text)):
-        record = record.changed(text=sentence)
-        stated = facts_of(record).facts
     told = [("not", f.subject_key, _spelt_out(f"{f.relation_key} {f.value_key}")) if f.negated or f.ended else
             (f.subject_key, f.relation_key, f.value_key) for f in stated if f.value_key]
-    return list(dict.fromkeys([*told, *_restated_facts(record), *noted]))
+    return list(dict.fromkeys([*told, *_restated_facts(record)]))
 
 
 def _less_detailed(fact: tuple[str, ...]) -> list[tuple[str, ...]]:
@@ -398,7 +380,13 @@ def at_each_detail(facts: Iterable[tuple[str, ...]],  # subject, relation and va
 def rejectable(record: MemoryRecord,  # a memory, stored or not
                ) -> list[tuple[str, ...]]:
     "Return what a rejection of a memory is a rejection of: its text, and each fact that it states, all in normal form."
-    return [*_texts(record), *at_each_detail(_stated_facts(record))]
+    record = _as_told(record)
+    return [*_texts(record), *at_each_detail(dict.fromkeys((*_stated_facts(record), *_noted_facts(record))))]
+
+
+def _as_told(record: MemoryRecord) -> MemoryRecord:
+    "A turn of an assistant as a model's note about the user: *So you live in Oslo*."
+    return record.changed(role="user", speaker=None, provenance={"actor": "model"}) if record.role == "assistant" else record
 
 
 def refused_values(record: MemoryRecord,  # a memory, stored or not
@@ -406,9 +394,12 @@ def refused_values(record: MemoryRecord,  # a memory, stored or not
                    ) -> list[tuple[str, ...]]:
     """Return the values of which one rejected is enough to refuse a memory: its text, title and summary, their facts and what they say in
     less detail. Of a long text 5,000 characters are read for facts."""
-    pieces = _pieces(record)
+    pieces = _pieces(_as_told(record))
     facts = [fact for n, piece in enumerate(pieces) for fact in _stated_facts(piece, None if n else before)]
+    noted = [fact for piece in pieces for fact in _noted_facts(piece)]
     less = [part for fact in facts if fact[0] != "not" for part in (*_less_detailed(fact), *_without_rest(fact))]
+    less += [part for fact in noted for part in (*_less_detailed(fact), *(_without_rest(fact) if fact[-1].isascii() else ()))]
+    facts += noted
     same = [value for fact in (*facts, *less) for value in _same_in_other_words(fact)]
     spoken = [value for s in same for value in _in_other_script(s, rejected=False)]
     texts = [text for piece in pieces for text in _texts(piece)]
