@@ -182,7 +182,7 @@ def _roles(words: list[str]) -> list[_ROLE]:
 
 def _bare_words(note: str) -> list[str]:
     "The words of a note without the signs around them."
-    return [bare for word in note.split() if (bare := word.strip(":,.!\"'“”()[]{}*_`~–—"))]
+    return [bare for word in note.split() if (bare := word.strip(":,.!\"'“”()[]{}*_`~–—-"))]
 
 
 def _is_mine(words: Iterable[str]) -> bool:
@@ -381,7 +381,9 @@ def rejectable(record: MemoryRecord,  # a memory, stored or not
                ) -> list[tuple[str, ...]]:
     "Return what a rejection of a memory is a rejection of: its text, and each fact that it states, all in normal form."
     record = _as_told(record)
-    return [*_texts(record), *at_each_detail(dict.fromkeys((*_stated_facts(record), *_noted_facts(record))))]
+    stated = _stated_facts(record)
+    known = {fact[:-1] for fact in stated}  # a note does not tell where a name of Hangul ends: `민도` may be `민` too
+    return [*_texts(record), *at_each_detail([*stated, *(fact for fact in _noted_facts(record) if fact[:-1] not in known)])]
 
 
 def _as_told(record: MemoryRecord) -> MemoryRecord:
