@@ -200,7 +200,7 @@ def _note_facts(note: str, speaker: str) -> list[tuple[str, ...]]:
     home*. Any other word counts as one of the value, which is then another than the rejected one."""
     if len(note) > _NOTE_LENGTH or note.rstrip(" )\"'”").endswith(("?", "？")) or _DENIED.search(note):
         return []
-    g, plain = grammar(), normal_value(f"- {note}")[2:]
+    g, plain = grammar(), normal_value(f"- {note}")[2:].replace("에 있는 ", " ")
     plain = g.closer.sub("", plain[m.end():] if (m := g.opener.match(plain)) else plain)
     sign = _SIGN.search(plain)
     words = _bare_words(plain[:sign.start()] if sign else plain)
@@ -210,6 +210,8 @@ def _note_facts(note: str, speaker: str) -> list[tuple[str, ...]]:
     value = plain[sign.end():].split() if sign else others.pop() if others else []
     while sign and value and _role(value[0]) == ():
         value = value[1:]
+    if not value and len(said) == 2 and len(said[0]) == 1:  # `고양이 알레르기`: no relative's
+        value, said = [said[0][0]], said[1:]
     owner = any(role is None and after and word.endswith("'s") for word, role, after in zip(words, roles, roles[1:], strict=False))
     if not value or len(others) > 1 or (not sign and (_is_general(words, roles) or (owner and not others))):  # *Clara's sister*
         return []
