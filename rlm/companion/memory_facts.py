@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['HAD', 'PET', 'PRONOUNS', 'RETURNED', 'SWITCHED', 'MemoryFacts', 'speaker_of', 'is_kept_as_given', 'noted_answer',
-           'own_words', 'facts_of', 'may_answer', 'facts_of_answer', 'with_value', 'by_member']
+           'facts_of', 'may_answer', 'facts_of_answer', 'with_value', 'by_member']
 
 # %% ../../nbs/85_companion/05_memory_facts.ipynb #1245eb22
 import re
@@ -45,6 +45,18 @@ def is_kept_as_given(record: MemoryRecord,  # a memory, stored or not
     "Return whether a memory is an item of a program, which neither ends another nor is ended by one: its provenance has `facts: False`."
     return record.provenance.get("facts") is False
 
+# %% ../../nbs/85_companion/05_memory_facts.ipynb #58737330
+_OWN = {"you are": "I am", "you were": "I was", "you're": "I'm", "you": "I", "your": "my", "you've": "I've", "yours": "mine"}
+_ADDRESSED = LazyPattern(rf"\b(?:{'|'.join(sorted(_OWN, key=len, reverse=True))})\b", re.I)  # as a model notes what is true of the person
+
+
+def own_words(record: MemoryRecord,  # a memory, stored or not
+              ) -> str:
+    "Return the text of a memory, of a model's note with *I* for *you*."
+    of_user = record.provenance.get("actor") == "model" and record.speaker is None
+    return _ADDRESSED.sub(lambda m: _OWN[m[0].lower()], record.text) if of_user else record.text
+
+
 # %% ../../nbs/85_companion/05_memory_facts.ipynb #8ff0e167
 def _model_statements(record: MemoryRecord,  # a memory, stored or not
                       ) -> list[Statement]:
@@ -82,17 +94,6 @@ _OF_THE_LIVING = LazyPattern(  # relation and value of facts that end with a dea
 PRONOUNS = {"he": "she", "she": "he", "it": ""}  # pronouns that may stand for what the store knows, each with that of the other gender
 RETURNED = "returned to"  # relation of a place to which somebody has come back
 SWITCHED = frozenset({"switched to", "changed to"})  # relations of what takes the place of a thing of the same noun: *switched to oat milk*
-
-
-_OWN = {"you are": "I am", "you were": "I was", "you're": "I'm", "you": "I", "your": "my", "you've": "I've", "yours": "mine"}
-_ADDRESSED = LazyPattern(rf"\b(?:{'|'.join(sorted(_OWN, key=len, reverse=True))})\b", re.I)  # as a model notes what is true of the person
-
-
-def own_words(record: MemoryRecord,  # a memory, stored or not
-              ) -> str:
-    "Return the text of a memory, of a model's note with *I* for *you*."
-    of_user = record.provenance.get("actor") == "model" and record.speaker is None
-    return _ADDRESSED.sub(lambda m: _OWN[m[0].lower()], record.text) if of_user else record.text
 
 
 def facts_of(record: MemoryRecord,  # a memory, stored or not

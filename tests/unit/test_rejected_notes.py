@@ -12,11 +12,14 @@ from rlm.core.clock import ManualClock
 from rlm.store.records import new_record
 
 _AGAIN = """
-I live in Leeds. | Leeds is home | City: Leeds | - Lives in Leeds | Bristol was fun. The user's home is Leeds. | {"user": {"homeCity": "Leeds"}}
-I live in Leeds. | User profile:¶- Age: 30¶- Home: Leeds | I'm a Leeds resident | Leeds has been my home for years. | About me:¶* Leeds is home
+I live in Leeds. | Leeds is home | City: Leeds | - Lives in Leeds | Bristol was fun. The user's home is Leeds.
+I live in Leeds. | {"user": {"homeCity": "Leeds"}}
+I live in Leeds. | User profile:¶- Age: 30¶- Home: Leeds | I'm a Leeds resident | Leeds has been my home for years.
+I live in Leeds. | About me:¶* Leeds is home
 I work at Siemens. | - Works for Siemens | The user is employed by Siemens. | "employer": "Siemens" | Name: Tom; Company: Siemens
 I'm 51. | Age: 51 years | {"age": 51} | 51 years old
-My cat's name is Miso. | Cat's name: Miso | Cat: Miso | Miso is the user's cat. | {"pets": {"cat": "Miso"}} | I have a cat called Miso
+My cat's name is Miso. | Cat's name: Miso | Cat: Miso | Miso is the user's cat. | {"pets": {"cat": "Miso"}}
+My cat's name is Miso. | I have a cat called Miso
 My favourite food is ramen. | Fav food = ramen | Ramen's my favourite food. | {"favourite_food": "ramen"}
 I'm allergic to shellfish. | Has a shellfish allergy | {"allergies": ["nuts", "shellfish"]}
 My birthday is May 4. | Birthday: May 4 | I was born on May 4.
@@ -29,10 +32,14 @@ My birthday is May 4. | Birthday: May 4 | I was born on May 4.
 내 취미는 도예야. | 도예가 취미예요 | 취미: 도예
 """
 _PASSES = """
-I live in Leeds. | York is home | Leeds is a city. | Leeds is where my brother lives. | I have a home in Leeds. | Old home: Leeds | His home: Leeds
-I live in Leeds. | Favourite city: Leeds | Home is near Leeds. | Born in Leeds. | Is Leeds home? | Home: not Leeds | Leeds isn't home.
-I work at Siemens. | Siemens is a company. | Her employer: Siemens | Former employer: Siemens | Employer: Siemens until 2019 | Not working at Siemens.
-I work at Siemens. | My brother has moved. Works at Siemens now. | Tom:¶- Works at Siemens | {"brother": {"employer": "Siemens"}} | Dream job: Siemens
+I live in Leeds. | York is home | Leeds is a city. | Leeds is where my brother lives. | I have a home in Leeds. | Old home: Leeds
+I live in Leeds. | His home: Leeds
+I live in Leeds. | Favourite city: Leeds | Home is near Leeds. | Born in Leeds. | Is Leeds home? | Home: not Leeds
+I live in Leeds. | Leeds isn't home.
+I work at Siemens. | Siemens is a company. | Her employer: Siemens | Former employer: Siemens | Employer: Siemens until 2019
+I work at Siemens. | Not working at Siemens.
+I work at Siemens. | My brother has moved. Works at Siemens now. | Tom:¶- Works at Siemens | {"brother": {"employer": "Siemens"}}
+I work at Siemens. | Dream job: Siemens
 I'm 51. | Age: 52 years | Dad: 51 | The house is 51 years old. | Bus number: 51
 My cat's name is Miso. | Dog's name: Miso | Miso is my dog. | Tom's cat's name: Miso | Favourite soup: miso | My cat loves miso.
 My sister's name is Clara. | Clara's sister called. | My sister's boss is Clara. | Clara is my colleague.
