@@ -45,7 +45,8 @@ My cat's name is Miso. | Dog's name: Miso | Miso is my dog. | Tom's cat's name: 
 My sister's name is Clara. | Clara's sister called. | My sister's boss is Clara. | Clara is my colleague.
 My favourite food is ramen. | Least favourite food: ramen | My sister's favourite food is ramen. | I hate ramen.
 My name is Tom. | User's son's name: Tom | My middle name is Tom. | Landlord: Tom
-나는 카카오에서 일해. | 카카오는 회사다 | 아내 회사: 카카오 | 전 직장: 카카오 | 카카오 안 다녀 | 회사는 카카오 아니야 | 카카오에서 일했었어 | 카카오 다니고 싶어
+나는 카카오에서 일해. | 카카오는 회사다 | 아내 회사: 카카오 | 전 직장: 카카오 | 카카오 안 다녀
+나는 카카오에서 일해. | 회사는 카카오 아니야 | 카카오에서 일했었어 | 카카오 다니고 싶어
 나는 전주에 살아. | 고향은 전주예요 | 할머니 집은 전주예요 | 여행 도시: 전주 | 친구가 전주에 살아 | 전주에 살았었어
 우리 고양이 이름은 나비야. | 강아지: 나비 | 나비는 고양이야 | 친구 고양이: 나비
 나는 새우 알레르기가 있어. | 새우 알레르기 없음 | 좋아하는 음식: 새우
