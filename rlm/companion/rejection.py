@@ -124,6 +124,8 @@ _READ = 1_000  # characters of a text that is read for facts, as the grammar rea
 _IN_TAG = LazyPattern(r"[-_]|(?<=[a-z])(?=[A-Z])")  # between the words of a tag or key: *home-town*, *favouriteFood*
 _NOTE_LENGTH = 100  # characters of the longest note of which every word is read
 _SIGN = LazyPattern(r"\s*[:=]\s*|\s+[–—-]\s+")  # between a label and its value
+_VALUE_FIRST = LazyPattern(  # *FitBar is my gym*, `핏바가 내 헬스장이야`
+    r"(?P<v>.+?)(?:(?: is| are|'s) (?:my|our|the user's)|[이가] (?:내|제|우리|저희)) (?P<r>.+)$", re.I)
 _PART = LazyPattern(r"\s*[;|]\s*|,\s+(?=[^,:=]+[:=])")  # between two notes of one line
 _DENIED = LazyPattern(r"\b(?:not|no|never|until|till|ex|former(?:ly)?|previous(?:ly)?)\b|n['’]t\b|(?:^| )[안못] |아니|않|없|말고", re.I)
 _YEARS = LazyPattern(r"[\w -]+? ?(?:years? (?:old|of age)|살|세)")  # a value that is an age whatever stands beside it
@@ -208,23 +210,27 @@ def _note_facts(note: str, speaker: str) -> list[tuple[str, ...]]:
     said = [role for role in roles if role]
     others = _blocks(words, roles)
     value = plain[sign.end():].split() if sign else others.pop() if others else []
-    while sign and value and _role(value[0]) == ():
+    while sign and len(value) > 1 and _role(value[0]) == ():
         value = value[1:]
     if not value and len(said) == 2 and len(said[0]) == 1:  # `고양이 알레르기`: no relative's
         value, said = [said[0][0]], said[1:]
     owner = any(role is None and after and word.endswith("'s") for word, role, after in zip(words, roles, roles[1:], strict=False))
-    if not value or len(others) > 1 or (not sign and (_is_general(words, roles) or (owner and not others))):  # *Clara's sister*
+    if not value or (not sign and (len(others) > 1 or _is_general(words, roles) or (owner and not others))):  # *Clara's sister*
         return []
     whose = {role[0] for role in said if len(role) == 1}
     told = [set(role[1:]) for role in said if len(role) > 1 and not (whose and role[0] == "집")]  # `우리 집 고양이`
     named = [names for names in told if names != {"name"}] or told
     in_years = any(map(_YEARS.fullmatch, _stems(" ".join(value))))
     relations = set.intersection(*named) if named else whose or ({"age"} if in_years else set())
-    if len(whose) + len(others) > 1:
-        return []
     subjects = _stems(" ".join(others[0])) if others else [f"{speaker}'s {min(whose)}" if whose and named else speaker]
+    about = [(s, r) for s in subjects for r in sorted(relations)] if len(whose) + len(others) < 2 else []
+    if sign and others:  # a label of no known relation: *gym*, *dentist appointment*, *capital of France*
+        for label in _stems(" ".join(words[next(n for n, role in enumerate(roles) if role != ()):])):
+            what, of, whole = label.partition(" of ")
+            about += [(speaker, label), (label, "is"), (label, "time"), (f"{speaker}'s {label}", "time"), *([(whole, what)] if of else [])]
+        about = [(s, r) for s, r in about if normal_value(r) == r]  # not *her gym*
     values = {normal_value(v) for said in _stems(" ".join(value)) for v in (said, *list_members(said))}
-    return [(normal_value(s), normal_value(r), v) for s in subjects for r in sorted(relations) for v in sorted(values) if v]
+    return [(normal_value(s), normal_value(r), v) for s, r in about for v in sorted(values) if v]
 
 
 def _blocks(words: list[str], roles: list[_ROLE]) -> list[list[str]]:
@@ -256,6 +262,21 @@ def _leaves(value: object, path: str = "") -> Iterator[str]:
         yield f"{path}: {value}"
 
 
+@cache
+def _kin_named() -> LazyPattern:
+    "A relative of the user with the name beside: *my cat Miso*, `우리 고양이 나비가`."
+    english, korean = ("|".join(word for word, told in _cues().items() if not told and word.isascii() == ascii) for ascii in (True, False))
+    return LazyPattern(rf"\b(?:[Mm]y|[Tt]he user's) (?P<en>{english}),? (?P<a>[A-Z][\w-]+)|"
+                       rf"(?<![가-힣])(?:우리|내|제|울|사용자의) ?(?P<ko>{korean}) (?P<b>[가-힣A-Za-z]+)")
+
+
+def _names_of_kin(record: MemoryRecord) -> list[tuple[str, ...]]:
+    "Who has which name, of the relatives whom a memory names in passing."
+    told = record.kind == "block" and record.role in (None, "user") and not is_kept_as_given(record)
+    return [(normal_value(speaker_of(record)), m["en"] or m["ko"], normal_value(name))
+            for m in _kin_named().finditer(own_words(record)[:_READ] if told else "") for name in ([m["a"]] if m["a"] else _stems(m["b"]))]
+
+
 def _noted_facts(record: MemoryRecord) -> list[tuple[str, ...]]:
     "The facts of the notes that a memory holds: lines of a profile, sentences, JSON. What follows a line about somebody else is not read."
     if record.kind != "block" or record.role not in (None, "user") or len(record.text) > _READ or is_kept_as_given(record):
@@ -270,7 +291,9 @@ def _noted_facts(record: MemoryRecord) -> list[tuple[str, ...]]:
             own = _says_nothing(line)
         about = own
         for note in (part for sentence in split_sentences(line) for part in _PART.split(sentence)):
-            facts = _note_facts(note, speaker) if about or _is_mine(_bare_words(note.lower())) else []
+            mine = about or _is_mine(_bare_words(note.lower()))
+            readings = dict.fromkeys((note, _VALUE_FIRST.sub(r"\g<r>: \g<v>", note))) if mine else ()
+            facts = [fact for reading in readings for fact in _note_facts(reading, speaker)]
             about = about and (bool(facts) or _says_nothing(note)) and all(f[0] == speaker and _cues().get(f[1]) != () for f in facts)
             out += facts
     return out
@@ -344,7 +367,8 @@ def _stated_facts(record: MemoryRecord, before: MemoryRecord | None = None) -> l
     stated = facts_of(record).facts or facts_of_answer(record, before).facts
     told = [("not", f.subject_key, _spelt_out(f"{f.relation_key} {f.value_key}")) if f.negated or f.ended else
             (f.subject_key, f.relation_key, f.value_key) for f in stated if f.value_key]
-    return list(dict.fromkeys([*told, *_restated_facts(record)]))
+    named = {name: f"{speaker}'s {kin}" for speaker, kin, name in _names_of_kin(record)}  # *my sister Clara* is *my sister*
+    return list(dict.fromkeys([*told, *((named[s], r, v) for s, r, v in told if s in named), *_restated_facts(record)]))
 
 
 def _less_detailed(fact: tuple[str, ...]) -> list[tuple[str, ...]]:
@@ -388,6 +412,19 @@ def rejectable(record: MemoryRecord,  # a memory, stored or not
     return [*_texts(record), *at_each_detail([*stated, *(fact for fact in _noted_facts(record) if fact[:-1] not in known)])]
 
 
+_CLOCK = LazyPattern(r"(?P<unsure>\??)(?P<h>\d\d)(?=:\d\d$)")
+
+
+def _of_other_halves(moment: str) -> list[str]:
+    "A moment with its hour as it may be meant: *3 pm* may have been told as *3*, and *3* is of the night or of the afternoon."
+    m = _CLOCK.search(moment)
+    if not m:
+        return []
+    hour = int(m["h"]) % 12
+    told = [f"{hour:02}", f"{hour + 12}"] if m["unsure"] else [f"?{hour or 12:02}"]
+    return [moment[:m.start()] + one + moment[m.end():] for one in told]
+
+
 def _as_told(record: MemoryRecord) -> MemoryRecord:
     "A turn of an assistant as a model's note about the user: *So you live in Oslo*."
     return record.changed(role="user", speaker=None, provenance={"actor": "model"}) if record.role == "assistant" else record
@@ -400,11 +437,12 @@ def refused_values(record: MemoryRecord,  # a memory, stored or not
     less detail. Of a long text 5,000 characters are read for facts."""
     pieces = _pieces(_as_told(record))
     facts = [fact for n, piece in enumerate(pieces) for fact in _stated_facts(piece, None if n else before)]
-    noted = [fact for piece in pieces for fact in _noted_facts(piece)]
+    noted = [fact for piece in pieces for fact in (*_noted_facts(piece), *_names_of_kin(piece))]
     less = [part for fact in facts if fact[0] != "not" for part in (*_less_detailed(fact), *_without_rest(fact))]
     less += [part for fact in noted for part in (*_less_detailed(fact), *(_without_rest(fact) if fact[-1].isascii() else ()))]
     facts += noted
     same = [value for fact in (*facts, *less) for value in _same_in_other_words(fact)]
+    same += [(*fact[:-1], hour) for fact in same for hour in _of_other_halves(fact[-1])]
     spoken = [value for s in same for value in _in_other_script(s, rejected=False)]
     texts = [text for piece in pieces for text in _texts(piece)]
     return list(dict.fromkeys([*texts, *facts, *(("exactly", *fact) for fact in facts), *same, *less, *spoken]))

@@ -125,7 +125,7 @@ _DATE_FORMS = tuple(LazyPattern(pattern) for pattern in (
     rf"(?P<m>{_MONTH})\b\.? (?:the )?(?P<d>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,? (?P<y>\d{{4}}))?",
     r"(?:(?P<y>\d{4})년 ?)?(?P<m>\d{1,2})월 ?(?P<d>\d{1,2})일", r"(?P<y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)"))
 _SLASHED = LazyPattern(r"(?P<a>\d{1,2})[/.](?P<b>\d{1,2})(?:[/.](?P<y>\d{4}))?(?![\d/])")  # the greater number is no month
-_CLOCK_FORMS = tuple(map(LazyPattern, _CLOCKS))
+_CLOCK_FORMS = tuple(map(LazyPattern, (*_CLOCKS, r"\bat (?P<h>\d{1,2})(?![\d:/])")))
 _WEEKDAY = LazyPattern(rf"(?P<en>{WEEKDAY})s?\b|(?P<ko>[{KOREAN_WEEKDAYS}])요일")
 _FILLER = LazyPattern(r"\b(?:on|at|the|in|of|now)\b|[,.\s]|(?<=\s)에\b")
 _MONEY = LazyPattern(r"(?P<sign>[$€£₩])? ?(?P<n>\d{1,3}(?:[ .,]\d{3})+(?:[.,]\d{1,2})?|\d[\d,]*(?:\.\d+)?) ?"

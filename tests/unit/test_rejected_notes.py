@@ -29,6 +29,17 @@ My birthday is May 4. | Birthday: May 4 | I was born on May 4.
 나는 42살이야. | 사용자는 42세이다. | 나이 42세
 우리 고양이 이름은 나비야. | 고양이: 나비 | 나비는 우리 집 고양이예요
 나는 새우 알레르기가 있어. | {"알레르기": "새우"} | 새우 알러지 있음
+My dentist appointment is on Tuesday at 3. | Dentist appointment: Tuesday at 3 | Dentist appointment: Tuesday at 3pm
+The capital of France is Lyon. | Capital of France: Lyon
+My rent is €900. | Rent: 900 euros | €900 is my rent.
+My gym is FitBar. | Gym: FitBar | FitBar is my gym.
+My blood type is A. | Blood type: A
+내 혈액형은 A형이야. | 혈액형: A형
+My cat's name is Miso. | My cat Miso is sick.
+우리 고양이 이름은 나비야. | 우리 고양이 나비가 아파
+My sister lives in Bath. | My sister Clara lives in Bath.
+My sister Clara lives in Bath. | My sister lives in Bath. | Clara lives in Bath.
+나는 전주에 살아. | 전주에 사시는군요!
 내 취미는 도예야. | 도예가 취미예요 | 취미: 도예
 """
 _PASSES = """
@@ -44,6 +55,10 @@ I'm 51. | Age: 52 years | Dad: 51 | The house is 51 years old. | Bus number: 51
 My cat's name is Miso. | Dog's name: Miso | Miso is my dog. | Tom's cat's name: Miso | Favourite soup: miso | My cat loves miso.
 My sister's name is Clara. | Clara's sister called. | My sister's boss is Clara. | Clara is my colleague.
 My favourite food is ramen. | Least favourite food: ramen | My sister's favourite food is ramen. | I hate ramen.
+My sister Clara lives in Bath. | My sister's name is Clara. | My sister Clara is ill.
+My sister lives in Bath. | My brother Tom lives in Bath.
+My gym is FitBar. | Her gym: FitBar | Sister's gym: FitBar | Gym bag: FitBar | FitBar is her gym.
+My dentist appointment is on Tuesday at 3 pm. | Dentist appointment: Tuesday at 3 am | Dentist appointment: Tuesday at 4
 My name is Tom. | User's son's name: Tom | My middle name is Tom. | Landlord: Tom
 나는 카카오에서 일해. | 카카오는 회사다 | 아내 회사: 카카오 | 전 직장: 카카오 | 카카오 안 다녀
 나는 카카오에서 일해. | 회사는 카카오 아니야 | 카카오에서 일했었어 | 카카오 다니고 싶어
