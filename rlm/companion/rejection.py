@@ -412,19 +412,6 @@ def rejectable(record: MemoryRecord,  # a memory, stored or not
     return [*_texts(record), *at_each_detail([*stated, *(fact for fact in _noted_facts(record) if fact[:-1] not in known)])]
 
 
-_CLOCK = LazyPattern(r"(?P<unsure>\??)(?P<h>\d\d)(?=:\d\d$)")
-
-
-def _of_other_halves(moment: str) -> list[str]:
-    "A moment with its hour as it may be meant: *3 pm* may have been told as *3*, and *3* is of the night or of the afternoon."
-    m = _CLOCK.search(moment)
-    if not m:
-        return []
-    hour = int(m["h"]) % 12
-    told = [f"{hour:02}", f"{hour + 12}"] if m["unsure"] else [f"?{hour or 12:02}"]
-    return [moment[:m.start()] + one + moment[m.end():] for one in told]
-
-
 def _as_told(record: MemoryRecord) -> MemoryRecord:
     "A turn of an assistant as a model's note about the user: *So you live in Oslo*."
     return record.changed(role="user", speaker=None, provenance={"actor": "model"}) if record.role == "assistant" else record
@@ -442,7 +429,6 @@ def refused_values(record: MemoryRecord,  # a memory, stored or not
     less += [part for fact in noted for part in (*_less_detailed(fact), *(_without_rest(fact) if fact[-1].isascii() else ()))]
     facts += noted
     same = [value for fact in (*facts, *less) for value in _same_in_other_words(fact)]
-    same += [(*fact[:-1], hour) for fact in same for hour in _of_other_halves(fact[-1])]
     spoken = [value for s in same for value in _in_other_script(s, rejected=False)]
     texts = [text for piece in pieces for text in _texts(piece)]
     return list(dict.fromkeys([*texts, *facts, *(("exactly", *fact) for fact in facts), *same, *less, *spoken]))

@@ -29,7 +29,7 @@ My birthday is May 4. | Birthday: May 4 | I was born on May 4.
 나는 42살이야. | 사용자는 42세이다. | 나이 42세
 우리 고양이 이름은 나비야. | 고양이: 나비 | 나비는 우리 집 고양이예요
 나는 새우 알레르기가 있어. | {"알레르기": "새우"} | 새우 알러지 있음
-My dentist appointment is on Tuesday at 3. | Dentist appointment: Tuesday at 3 | Dentist appointment: Tuesday at 3pm
+My dentist appointment is on Tuesday at 3. | Dentist appointment: Tuesday at 3 | Dentist appointment: Tuesday, 3 o'clock
 The capital of France is Lyon. | Capital of France: Lyon
 My rent is €900. | Rent: 900 euros | €900 is my rent.
 My gym is FitBar. | Gym: FitBar | FitBar is my gym.
