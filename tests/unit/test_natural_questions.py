@@ -96,6 +96,43 @@ def test_whether_a_class_has_more_below_it_than_another_is_answered_by_yes_or_no
         assert found.abstained if wanted is None else found.answer == wanted, (text, found.answer)
 
 
+FARM = """@prefix : <http://farm.example/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . <http://farm.example/> a owl:Ontology .
+:Animal a owl:Class ; rdfs:label "animal"@en , "동물"@ko . :Feed a owl:Class ; rdfs:label "feed"@en , "먹이"@ko .
+:Hay a owl:Class ; rdfs:subClassOf :Feed ; rdfs:label "hay"@en , "건초"@ko . :Oats a owl:Class ; rdfs:subClassOf :Feed ; rdfs:label "oats"@en , "귀리"@ko .
+:Bone a owl:Class ; rdfs:subClassOf :Feed ; rdfs:label "bone"@en . :Hoof a owl:Class ; rdfs:label "hoof"@en . :Fish a owl:Class ; rdfs:label "fish"@en .
+:eats a owl:ObjectProperty ; rdfs:label "eats"@en , "먹다"@ko . :livesIn a owl:ObjectProperty ; rdfs:label "lives in"@en . :Barn a owl:Class ; rdfs:label "barn"@en .
+:hasPart a owl:ObjectProperty ; rdfs:label "has part"@en .
+:Horse a owl:Class ; rdfs:subClassOf :Animal , [ owl:onProperty :eats ; owl:someValuesFrom :Hay ] , [ owl:onProperty :eats ; owl:someValuesFrom :Oats ] ,
+  [ owl:onProperty :livesIn ; owl:someValuesFrom :Barn ] , [ owl:onProperty :hasPart ; owl:someValuesFrom :Hoof ] .
+:Cow a owl:Class ; rdfs:subClassOf :Animal , [ owl:onProperty :eats ; owl:someValuesFrom :Hay ] , [ owl:onProperty :hasPart ; owl:someValuesFrom :Hoof ] .
+:Dog a owl:Class ; rdfs:subClassOf :Animal , [ owl:onProperty :eats ; owl:someValuesFrom :Bone ] .
+"""
+
+
+def test_a_question_of_two_halves_is_answered_by_both_or_not_at_all(tmp_path: Path) -> None:
+    (tmp_path / "farm.ttl").write_text(FARM, encoding="utf-8")
+    asked = {"Which animals eat hay and oats?": "farm:Horse", "Which animals eat hay but not oats?": "farm:Cow",
+             "Which animals eat oats or bones?": "farm:Horse, farm:Dog", "Which animals eat hay and live in a barn?": "farm:Horse",
+             "Which animals eat hay but do not live in a barn?": "farm:Cow", "Which animals have a hoof and eat oats?": "farm:Horse",
+             "Which animals have a hoof but not a bone?": None, "건초와 귀리를 먹는 동물은?": "farm:Horse",
+             "Which animals eat hay but not fish?": None, "Which animals eat hay and oats at night?": None,
+             "Which animals fear hay and oats?": None, "Which animals do not have a hoof?": None, "귀리와 건초를 무서워하는 동물은?": None}
+    for (text, wanted), found in zip(asked.items(), answered(str(tmp_path / "farm.ttl"), [*asked]), strict=True):
+        assert found.abstained if wanted is None else found.answer == wanted, (text, found.answer)
+
+
+@pytest.mark.parametrize(("asked", "answer"), [("wasQuotedFrom is a subproperty of?", "prov:wasDerivedFrom"), ("what has wasQuotedFrom?", None)])
+def test_a_question_that_breaks_off_is_not_turned_round(asked: str, answer: str | None) -> None:
+    [found] = answered("prov", [asked])
+    assert found.abstained if answer is None else found.answer == answer, found.answer
+
+
+def test_a_class_with_members_is_not_told_as_one_with_conditions() -> None:
+    [found] = answered("bakery", ["Which classes are defined by an equivalence with conditions?"])
+    assert found.abstained, found.answer
+
+
 REFUSED = [
     "Which breads are sold by more than two shops?", "Who never worked at a bakery?", "Which breads are not eaten at night?",
     "Why is sourdough sour?",

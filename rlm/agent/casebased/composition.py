@@ -22,6 +22,7 @@ from ..ontology.vocabulary import CHARACTERISTICS
 from ..memory.questions import FILLERS, SPELT, classify_answer_type, match_intents, normalize_question, without_gloss, words_called
 from ...core.text import FUNCTION_WORDS, tokens
 from ...core.text.calendar_words import MONTH
+from ...core.text.normal_form import LazyPattern
 
 # %% ../../../nbs/80_learning/18_composition.ipynb #16969b75
 _KINDS = {"class": "c", "concept": "c", "datatype": "c", "individual": "i", "concept scheme": "i"}
@@ -639,7 +640,59 @@ def _without_asides(text: str, own: frozenset[str]) -> str:
     kept = " ".join(w for w in text.split() if re.sub("['’]s$", "", w.strip("?.,!'’")) not in own or "{" in w)
     return _CLAIM.sub("", re.sub(r",? please ?[?.!]*$", "", _HERE.sub("", kept)))
 
+# %% ../../../nbs/80_learning/18_composition.ipynb #6d3ea83a
+def _set_or_relation(text: str, marks: Marks, question: str, whole: bool = False) -> str:
+    "Code for the set that a question describes, or for what a relation leads to; empty where it is neither. whole: try its halves, too."
+    found, form = _read_term_set(text, marks), classify_answer_type(re.sub(r"\{[citp]\d+\}", "{}", text))
+    if found is None or form == "truth":
+        return (_joined(text, marks, question) if whole else "") or _program(text, marks, question, True)
+    said = "FINAL(len(items))" if form == "number" else "FINAL([i[\"iri\"] for i in items])"
+    listed = pages(f"find_terms({_call(found)}")
+    for name, value in found.denied:
+        stated = ", asserted=True" if name == "domain" and "asserted" not in found.arguments else ""
+        listed += f"kept = items\n{pages(f'find_terms({_call(found)}, {name}={value!r}{stated}')}"
+        listed += "items = [i for i in kept if i not in items]\n"
+    for condition, otherwise in _checks(found).items():
+        said = f"({said}) if {condition} else {otherwise!r}"
+    return f"{listed}{said}\n"
 
+
+_JOINED = LazyPattern(
+    r"(?P<head>(?:(?:which|what|list|show|find)(?: me| all| the)* )?(?:\{c\d+\}|class(?:es)?|propert(?:y|ies)|terms?|concepts?|individuals?)"
+    r"(?: (?:that|which|who))?) (?P<left>(?:(?:[a-z]+|\{p\d+\}) )+(?P<mark>\{[cip]\d+\})[^{}]*?),? (?P<joint>and|or|but)"
+    r"(?: also)?(?P<no> (?:not|no|(?:does|do|is|are|has|have) (?:not|no)))? (?P<right>(?:(?:[a-z]+|\{p\d+\}) )*\{[cip]\d+\}[^{}]*?)")
+_JOINED_KOREAN = LazyPattern(
+    r"(?P<left>\{[cip]\d+\}) ?(?:와|과|이랑|랑|하고|및) ?(?P<right>\{[cip]\d+\})(?P<tail> ?(?:을|를|이|가|에|에서|으로|로) ?(?:모두 |둘 다 |다 |함께 )?.+)")
+_PARTS = """ones, others = [], []
+{first}
+{second}
+if all([part and part[0] and isinstance(part[0], list) for part in (ones, others)]):
+    FINAL({both})
+"""
+
+
+def _joined(text: str, marks: Marks, question: str) -> str:
+    "Code for a question of two halves that are answered each by itself: *which birds eat insects and live in parks*, *… but not seeds*."
+    said = text.rstrip(" ?.!")
+    if m := _JOINED.fullmatch(said):
+        verb, tail = m["left"][:m["left"].index(m["mark"])], m["right"].rpartition("}")[2]
+        left = m["left"] + (tail if m["left"].endswith("}") else "")
+        right = m["right"] if re.match(r"(?!(?:the|an?|any) )(?:[a-z]|\{p)", m["right"]) else verb + m["right"]
+        halves, joint = [f"{m['head']} {re.sub('(?:both|either) ', '', part)}" for part in (left, right)], m["joint"]
+    elif m := _JOINED_KOREAN.fullmatch(said):
+        halves, joint = [re.sub("(?:모두|둘 다|다|함께) ", "", part + m["tail"]) for part in (m["left"], m["right"])], "and"
+    else:
+        return ""
+    known = [{x: marks[x] for x in re.findall(r"\{[citp]\d+\}", half)} for half in halves]
+    codes = [_set_or_relation(half, own, question) for half, own in zip(halves, known, strict=True)]
+    if not all(codes):
+        return ""
+    first, second = (code.replace("FINAL(", f"{part}.append(") for code, part in zip(codes, ("ones", "others"), strict=True))
+    both = ("ones[0] + [x for x in others[0] if x not in ones[0]]" if joint == "or"
+            else f"[x for x in ones[0] if x {'not in' if m.groupdict().get('no') else 'in'} others[0]]")
+    return _PARTS.format(first=first, second=second, both=both)
+
+# %% ../../../nbs/80_learning/18_composition.ipynb #136ce61c
 def compose(names: QuestionEntities,  # terms that the question names
             own: frozenset[str] = frozenset(),  # lower-case names that are no terms, such as the ontology's own
             ) -> str:                 # Python code; empty when the question describes no set of terms
@@ -653,15 +706,4 @@ def compose(names: QuestionEntities,  # terms that the question names
     if code or names.unknown:
         values = ("value_rows(" in code or "LCASE(STR(?v))" in code) and all(m in measures or m.text.lower() in code for m in names.unknown)
         return code if values or "hasDbXref" in code or "CONTAINS(" in code or not names.unknown else ""
-    found, form = _read_term_set(text, marks), classify_answer_type(re.sub(r"\{[citp]\d+\}", "{}", text))
-    if found is None or form == "truth":
-        return _program(text, marks, names.question, True)
-    said = "FINAL(len(items))" if form == "number" else "FINAL([i[\"iri\"] for i in items])"
-    listed = pages(f"find_terms({_call(found)}")
-    for name, value in found.denied:
-        stated = ", asserted=True" if name == "domain" and "asserted" not in found.arguments else ""
-        listed += f"kept = items\n{pages(f'find_terms({_call(found)}, {name}={value!r}{stated}')}"
-        listed += "items = [i for i in kept if i not in items]\n"
-    for condition, otherwise in _checks(found).items():
-        said = f"({said}) if {condition} else {otherwise!r}"
-    return f"{listed}{said}\n"
+    return _set_or_relation(text, marks, names.question, True)

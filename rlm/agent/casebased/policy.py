@@ -218,7 +218,7 @@ def _explore_fallback(names: QuestionEntities, turns: Sequence[tuple[str, str]],
     if not links:
         return unknown("no name", names.question, near=_nearest_known(cases[:2], names))
     term = links[0].terms[0].iri
-    defines = not re.search(r"\b(?:which|who|there|can|could|how)\b|어떤|누구", _without_names(names), re.I)
+    defines = not re.search(r"\b(?:which|who|there|can|could|how|has|have|does|do|did)\b|어떤|누구", _without_names(names), re.I)
     looked = VIEWS[len(turns) - 1] if 0 < len(turns) <= len(VIEWS) and len(names.named) < 2 else None
     unmet = guards_in(_without_names(names))  # what is turned round, or asks a second thing, no look around answers
     if looked and not unmet and (code := seen_answer(looked, term, read_value(turns[-1][1]), words, defines)):

@@ -236,6 +236,7 @@ _K_DOWN = "(?:직접(?:적인)? |바로 )?(?:하위|자식|자손|서브|일종|
 _K_WHAT = r"(?:무엇|뭐|무슨 [가-힣]+|어떤 [가-힣]+|어느 [가-힣]+|누구|어디)"
 _TURNED = re.compile("|".join([
     rf"\{{\}}[^?.{{]*\b(?:{_DOWN}|{_UP}) (?:of|to) (?:what|which)\b",
+    rf"\{{\}} (?:is|are) (?:an? |the )*(?:{_DOWN}|{_UP}) (?:of|to)\s*(?:[?.]|$)",
     rf"\b(?:what|which)\b[^?.{{]*\{{\}}[^?.{{]*\b(?:{_DOWN}|{_UP}) (?:of|to|than)\s*(?:[?.]|$)",
     rf"\b(?:of|to) (?:what|which)\b[^?.{{]*\{{\}}[^?.{{]*\b(?:{_DOWN}|{_UP})\b",
     r"\b(?:what|which)\b[^?.{]*\{\}[^?.{]*\b(?:speciali[sz]e|refine|narrow)s?[\s?.]*$",
