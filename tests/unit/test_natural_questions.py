@@ -99,13 +99,17 @@ def test_whether_a_class_has_more_below_it_than_another_is_answered_by_yes_or_no
 FARM = """@prefix : <http://farm.example/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . <http://farm.example/> a owl:Ontology .
 :Animal a owl:Class ; rdfs:label "animal"@en , "동물"@ko . :Feed a owl:Class ; rdfs:label "feed"@en , "먹이"@ko .
-:Hay a owl:Class ; rdfs:subClassOf :Feed ; rdfs:label "hay"@en , "건초"@ko . :Oats a owl:Class ; rdfs:subClassOf :Feed ; rdfs:label "oats"@en , "귀리"@ko .
-:Bone a owl:Class ; rdfs:subClassOf :Feed ; rdfs:label "bone"@en . :Hoof a owl:Class ; rdfs:label "hoof"@en . :Fish a owl:Class ; rdfs:label "fish"@en .
-:eats a owl:ObjectProperty ; rdfs:label "eats"@en , "먹다"@ko . :livesIn a owl:ObjectProperty ; rdfs:label "lives in"@en . :Barn a owl:Class ; rdfs:label "barn"@en .
+:Hay a owl:Class ; rdfs:subClassOf :Feed ; rdfs:label "hay"@en , "건초"@ko .
+:Oats a owl:Class ; rdfs:subClassOf :Feed ; rdfs:label "oats"@en , "귀리"@ko .
+:Bone a owl:Class ; rdfs:subClassOf :Feed ; rdfs:label "bone"@en . :Hoof a owl:Class ; rdfs:label "hoof"@en .
+:Fish a owl:Class ; rdfs:label "fish"@en . :Barn a owl:Class ; rdfs:label "barn"@en .
+:eats a owl:ObjectProperty ; rdfs:label "eats"@en , "먹다"@ko . :livesIn a owl:ObjectProperty ; rdfs:label "lives in"@en .
 :hasPart a owl:ObjectProperty ; rdfs:label "has part"@en .
-:Horse a owl:Class ; rdfs:subClassOf :Animal , [ owl:onProperty :eats ; owl:someValuesFrom :Hay ] , [ owl:onProperty :eats ; owl:someValuesFrom :Oats ] ,
-  [ owl:onProperty :livesIn ; owl:someValuesFrom :Barn ] , [ owl:onProperty :hasPart ; owl:someValuesFrom :Hoof ] .
-:Cow a owl:Class ; rdfs:subClassOf :Animal , [ owl:onProperty :eats ; owl:someValuesFrom :Hay ] , [ owl:onProperty :hasPart ; owl:someValuesFrom :Hoof ] .
+:Horse a owl:Class ; rdfs:subClassOf :Animal , [ owl:onProperty :eats ; owl:someValuesFrom :Hay ] ,
+  [ owl:onProperty :eats ; owl:someValuesFrom :Oats ] , [ owl:onProperty :livesIn ; owl:someValuesFrom :Barn ] ,
+  [ owl:onProperty :hasPart ; owl:someValuesFrom :Hoof ] .
+:Cow a owl:Class ; rdfs:subClassOf :Animal , [ owl:onProperty :eats ; owl:someValuesFrom :Hay ] ,
+  [ owl:onProperty :hasPart ; owl:someValuesFrom :Hoof ] .
 :Dog a owl:Class ; rdfs:subClassOf :Animal , [ owl:onProperty :eats ; owl:someValuesFrom :Bone ] .
 """
 
@@ -122,7 +126,8 @@ def test_a_question_of_two_halves_is_answered_by_both_or_not_at_all(tmp_path: Pa
         assert found.abstained if wanted is None else found.answer == wanted, (text, found.answer)
 
 
-@pytest.mark.parametrize(("asked", "answer"), [("wasQuotedFrom is a subproperty of?", "prov:wasDerivedFrom"), ("what has wasQuotedFrom?", None)])
+@pytest.mark.parametrize(("asked", "answer"), [
+    ("wasQuotedFrom is a subproperty of?", "prov:wasDerivedFrom"), ("what has wasQuotedFrom?", None)])
 def test_a_question_that_breaks_off_is_not_turned_round(asked: str, answer: str | None) -> None:
     [found] = answered("prov", [asked])
     assert found.abstained if answer is None else found.answer == answer, found.answer

@@ -658,11 +658,12 @@ def _set_or_relation(text: str, marks: Marks, question: str, whole: bool = False
 
 
 _JOINED = LazyPattern(
-    r"(?P<head>(?:(?:which|what|list|show|find)(?: me| all| the)* )?(?:\{c\d+\}|class(?:es)?|propert(?:y|ies)|terms?|concepts?|individuals?)"
+    r"(?P<head>(?:(?:which|what|list|show|find)(?: me| all| the)* )?(?:\{c\d+\}|class(?:es)?|propert(?:y|ies)|terms?|concepts?)"
     r"(?: (?:that|which|who))?) (?P<left>(?:(?:[a-z]+|\{p\d+\}) )+(?P<mark>\{[cip]\d+\})[^{}]*?),? (?P<joint>and|or|but)"
     r"(?: also)?(?P<no> (?:not|no|(?:does|do|is|are|has|have) (?:not|no)))? (?P<right>(?:(?:[a-z]+|\{p\d+\}) )*\{[cip]\d+\}[^{}]*?)")
 _JOINED_KOREAN = LazyPattern(
-    r"(?P<left>\{[cip]\d+\}) ?(?:와|과|이랑|랑|하고|및) ?(?P<right>\{[cip]\d+\})(?P<tail> ?(?:을|를|이|가|에|에서|으로|로) ?(?:모두 |둘 다 |다 |함께 )?.+)")
+    r"(?P<left>\{[cip]\d+\}) ?(?:와|과|이랑|랑|하고|및) ?(?P<right>\{[cip]\d+\})"
+    r"(?P<tail> ?(?:을|를|이|가|에|에서|으로|로) ?(?:모두 |둘 다 |다 |함께 )?.+)")
 _PARTS = """ones, others = [], []
 {first}
 {second}
