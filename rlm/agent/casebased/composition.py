@@ -675,7 +675,7 @@ if all([part and part[0] and isinstance(part[0], list) for part in (ones, others
 def _joined(text: str, marks: Marks, question: str) -> str:
     "Code for a question of two halves that are answered each by itself: *which birds eat insects and live in parks*, *… but not seeds*."
     said = text.rstrip(" ?.!")
-    if m := _JOINED.fullmatch(said):
+    if (m := _JOINED.fullmatch(said)) and not (m["joint"] == "or" and "propert" in m["head"]):  # one may have a union for its domain
         verb, tail = m["left"][:m["left"].index(m["mark"])], m["right"].rpartition("}")[2]
         left = m["left"] + (tail if m["left"].endswith("}") else "")
         right = m["right"] if re.match(r"(?!(?:the|an?|any) )(?:[a-z]|\{p)", m["right"]) else verb + m["right"]
