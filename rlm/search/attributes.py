@@ -15,6 +15,7 @@ from itertools import repeat
 from ..core.text import FUNCTION_WORDS, split_sentences
 from ..core.text.calendar_words import MONTH
 from ..core.text.number_words import ENGLISH_NUMBERS, KOREAN_NUMERAL, KOREAN_TENS, one_of
+from ..core.text.tokenizer import LONE_PARTICLES
 from ..core.text.kinship import ENGLISH_TITLE, KOREAN_TITLES, korean_names, names_of
 from ..core.text.normal_form import LazyPattern, compose_hangul
 from ..core.text.romanization import hangul_sounds, latin_sounds
@@ -130,14 +131,25 @@ def _owners(text: str, attribute: str) -> list[tuple[str, str]]:
             if whose in _PEOPLE or m.re is not before.compiled or not text.casefold().startswith(f"{whose} ")]
 
 
+_NOUN_END = (  # what may follow a relative's word in Korean, up to the end of the word: `형님께서는`, `딸이었어`; 딸기 and 형편 are others
+    rf"(?:님|씨|분|들|네|댁|아이|내미)?(?:{'|'.join(sorted(LONE_PARTICLES, key=len, reverse=True))}|서){{0,2}}"
+    r"(?:이?(?:[야라래고며지죠]|라서|지만|거든|니까)|이?었[가-힣]*|였[가-힣]*|이?셨[가-힣]*|인[가-힣]{0,2})?(?![가-힣])")
+
+
+@lru_cache(64)
+def _one_of_group(group: int) -> LazyPattern:
+    "The pattern of a word for one of a group of people, small, as a word of its own: `우리 딸은`, 큰형."
+    english, korean = ("|".join(w for w, n in _PEOPLE.items() if n == group and w.isascii() == ascii) or "(?!)" for ascii in (True, False))
+    before = "(?:우리|울|저희|친|큰|작은|막내|첫째|둘째|셋째|외)?"
+    return LazyPattern(rf"(?<![^\W\d_])(?:(?:{english})(?![^\W\d_])|{before}(?:{korean}){_NOUN_END})")
+
+
 def _mentions(text: str, who: str) -> bool:
     "Tell whether a text names a person, or anyone of the same group."
-    group = {w for w, n in _PEOPLE.items() if n == _PEOPLE.get(who)} or {who}
     folded = text.casefold()
-    words = _LETTERS.findall(folded)
-    if any(w in words or (w >= "가" and w in folded) for w in group):
-        return True
-    return who not in _PEOPLE and bool(names_in_other_script(text, [who]))
+    if (group := _PEOPLE.get(who)) is not None:
+        return _one_of_group(group).search(folded) is not None
+    return who in _LETTERS.findall(folded) or (who >= "가" and who in folded) or bool(names_in_other_script(text, [who]))
 
 
 def _may_be_of(text: str, who: str, texts: Sequence[str], named: bool) -> bool:

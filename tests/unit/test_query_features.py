@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import rlm.search.query_features as features
 from rlm import Memory
-from rlm.search.attributes import asked_attribute, is_about_other_relative, tells_attribute
+from rlm.search.attributes import asked_attribute, is_about_other_relative, mentions_asked_relative, tells_attribute
 
 WORDS = ("in", "of", "May", "MAY", "may", "Jan.", "\u017feptember", "SEPT", "march", "12", "3rd", "2023", "20231", "1999-05",
          "2024-11-03", "\uff15월", "5월", "11월 3일", "2024년", "when", "WHEN", "whenever", "what day", "what TIME",
@@ -266,3 +266,18 @@ def test_a_memory_of_the_relative_who_is_asked_about_comes_before_one_of_another
     with Memory(":memory:", embedder="none") as memory:
         memory.write_many(["My sister Ana has a dog called Rex.", "Our daughter Jiyu is six.", "Lunch with Mia at noon."])
         assert memory.search(question)[0].text == first
+
+
+@pytest.mark.parametrize(("relative", "words", "mentions"), [
+    ("딸", "딸은 딸이 딸이야 딸입니다 딸한테는 우리딸 큰딸은 딸이었어 딸아이가", True), ("딸", "딸기 딸기는 딸기잼 딸꾹질", False),
+    ("형", "형이 형님 형님께서는 형한테서 큰형은 형도 오빠랑", True), ("형", "형편 형편이 인형 대형 형광등 형식", False),
+    ("누나", "누나는 누나가 언니랑 누나네", True), ("누나", "누나무 누나무를", False),
+    ("이모", "이모가 이모예요 고모는 고모도", True), ("이모", "이모티콘 이모티콘을 고모부 고모부가", False),
+    ("고모", "고모부 고모부가", False),
+    ("아들", "아들은 막내아들이 아들한테", True), ("아들", "아들러 아들러는", False),
+    ("엄마", "엄마였어 엄마네 울엄마 어머니께서 엄마께", True), ("할머니", "할머니댁 외할머니가", True), ("동생", "동생이 여동생은", True),
+    ("동생", "나무 무엇", False)])
+def test_a_relative_is_a_word_of_its_own(relative: str, words: str, mentions: bool) -> None:
+    question = f"{relative} 이름이 뭐야?"
+    found = {word: mentions_asked_relative(f"어제 {word} 왔다", question) for word in words.split()}
+    assert found == dict.fromkeys(words.split(), mentions)
