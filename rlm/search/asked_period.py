@@ -93,7 +93,7 @@ _GENERIC = LazyPattern(  # words of a question that asks only what was, in eithe
     r"what(?:['’]?s|['’]?ve|['’]?d)?|how|which|did|do|does|doing|done|am|i|we|you|us|me|my|our|your|have|has|had|having|been|be|was|were|is|are|there|"
     r"happen(?:ed|ing|s)?|go|goes|going|went|gone|on|up|to|get|got|talk(?:ed|ing)?|about|discuss(?:ed)?|chat(?:s|ted)?|conversations?|say|said|tell|told|any|anything|"
     r"coming|upcoming|planned|plans?|scheduled?|calendar|agenda|appointments?|due|need|should|will|ahead|busy|free|left|already|"
-    r"예정\w*|일정\w*|약속\w*|계획\w*|스케줄\w*|할|해야\w*|하지|해|해요|있더라|있지|잡힌|잡혀\w*|바빠|바쁘\w*|한가\w*|"
+    r"예정\w*|일정\w*|약속\w*|계획\w*|스케줄\w*|할|해야\w*|하지|해|해요|돼|돼요|되\w*|날|날이\w*|있더라|있지|잡힌|잡혀\w*|바빠|바쁘\w*|한가\w*|"
     r"something|everything|every|all|thing|things|stuff|interesting|new|news|important|special|remember|recall|know|show|list|find|give|"
     r"summari[sz]e|summary|recap|overview|of|in|from|during|for|over|the|an?|and|with|at|by|back|so|can|could|would|please|memor(?:y|ies)|"
     r"notes?|noted|events?|entries|diary|journal|write|wrote|written|record(?:ed)?|saved?|learn(?:ed|t)?|story|else|"
@@ -130,9 +130,12 @@ def named_days(text: str,       # text of a memory
         with suppress(ValueError):  # 30 February
             at = today.replace(year=date.year or today.year, month=date.month or 1, day=date.day or 1)
             found.append(whole_days(at if date.year or at >= today else at.replace(year=at.year + 1)))
-    if not dates and not _HAPPENED.search(text):
-        found += [day for m in _DAY.finditer(text) if (day := _day_of(m, today, True))]
-    return [(start, end) for start, end in found if today <= start and end - start <= timedelta(days=7)]
+    week = next((p for p in found if p[1] - p[0] == timedelta(days=7)), None)
+    base = today if week is None else week[0]
+    for m in () if dates or _HAPPENED.search(text) else _DAY.finditer(text):
+        if day := _day_of(m, base, True):
+            found, base = [p for p in found if p != week] + [day], day[0]  # *Thursday till Sunday*: the Sunday after
+    return [(start, end) for start, end in found if end > today and end - start <= timedelta(days=7)]
 
 
 def asked_period(question: str,  # question as it was asked

@@ -30,7 +30,7 @@ from ..search.explainer import NEARBY, ExplainedHit
 from ..search.relevance import BY_WORDS
 from ..search.lexical.bm25 import CONTEXT_FIELDS
 from ..search.asked_period import asked_period, asks_ahead, named_days
-from ..search.relative_time import Period
+from ..search.relative_time import Period, whole_days
 from ..search.query_features import asks_before, asks_earlier, past_moment
 from ..search.scoring import SCORE_EPSILON, UPDATE
 from ..recall.anchoring import AnchoredSearcher
@@ -269,10 +269,10 @@ class MemorySearcher:
 
     def _named_in(self, query: Query, period: Period) -> list[MemoryRecord]:
         "The memories of a period to come, by its days: those that hold from one on, and of the newest those whose text names one."
-        days = list[tuple[Any, MemoryRecord]]()
+        days, now = list[tuple[Any, MemoryRecord]](), self.ctx.clock.now()
         for r in self.storage.find(self.namespace, query.filters, _RANKED):
-            named = [(r.valid_from, r.valid_from), *named_days(r.text, r.valid_from, self.ctx.where)]
-            first = min((start for start, _ in named if period[0] <= start < period[1]), default=None)
+            named = named_days(r.text, r.valid_from, self.ctx.where) + ([whole_days(r.valid_from)] if r.valid_from > now else [])
+            first = min((max(start, period[0]) for start, end in named if start < period[1] and end > period[0]), default=None)
             if first and not answers_nothing(r.text, r.role):
                 days.append((first, r))
         return [r for _, r in sorted(days, key=lambda d: (d[0], d[1].seq))]

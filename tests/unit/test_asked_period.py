@@ -101,13 +101,18 @@ def test_a_period_is_read(question: str) -> None:
     ("치과 예약 12일 오후 3시", ["06-12"]), ("6월 5일 웨이 생일 파티", ["06-05"]), ("내일 아나랑 점심", ["05-21"]),
     ("금요일에 요가 했다", []),
     ("금요일 6시 요가", ["05-22"]), ("다음 주에 수영장 연다", ["05-25"]), ("I like yoga.", []), ("Born on 30 February.", []),
-    ("The rent rises next year.", [])])
+    ("The rent rises next year.", []),
+    ("Mum stays from Thursday till Sunday.", ["05-21", "05-24"]),
+    ("다음 주 화요일 3시 치과", ["05-26"]),
+    ("이번 주말에 김장한다", ["05-23"])])
 def test_the_days_that_a_text_names(text: str, days: list[str]) -> None:
     assert [f"{start:%m-%d}" for start, _ in named_days(text, NOW)] == days
 
 
 PLANS = (("2026-05-02", "Dentist on 26 May at 3 pm."), ("2026-05-18", "Yoga on Friday at six."), ("2026-05-19", "Lunch with Ana tomorrow."),
-         ("2026-05-19", "I had soup on Friday."), ("2026-05-28", "Flight to Oslo at noon."), ("2026-05-01", "I like the sea."))
+         ("2026-05-19", "I had soup on Friday."),
+         ("2026-05-20", "Off work from next Monday, all of next week."),
+         ("2026-05-25", "Flight to Oslo at noon."), ("2026-05-01", "I like the sea."))
 
 
 def planned(emb: str, question: str) -> list[str]:
@@ -119,8 +124,8 @@ def planned(emb: str, question: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("question", "first"), [
-    ("What's on next week?", ["Dentist", "Flight"]), ("What do I have today?", ["Lunch"]), ("What's on Friday?", ["Yoga"]),
-    ("What's on tomorrow?", []), ("다음 주에 뭐 있어?", ["Dentist", "Flight"]), ("금요일에 일정 있어?", ["Yoga"]),
+    ("What's on next week?", ["Dentist", "Flight", "Off"]), ("What do I have today?", ["Lunch"]), ("What's on Friday?", ["Yoga"]),
+    ("What's on tomorrow?", []), ("다음 주에 뭐 있어?", ["Dentist", "Flight", "Off"]), ("금요일에 일정 있어?", ["Yoga"]),
     ("What did I do in the first week of May?", ["I", "Dentist"])])
 def test_what_is_to_come_is_found_by_the_days_that_texts_name(question: str, first: list[str]) -> None:
     assert sorted(planned("none", question)) == sorted(first)
