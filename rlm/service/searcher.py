@@ -29,7 +29,7 @@ from ..search.candidates import LATER, LIKELY, Query
 from ..search.explainer import NEARBY, ExplainedHit
 from ..search.relevance import BY_WORDS
 from ..search.lexical.bm25 import CONTEXT_FIELDS
-from ..search.asked_period import asked_period, asks_ahead, named_days
+from ..search.asked_period import asked_period, asks_ahead, asks_for_all, named_days
 from ..search.relative_time import Period, whole_days
 from ..search.query_features import asks_before, asks_earlier, past_moment
 from ..search.scoring import SCORE_EPSILON, UPDATE
@@ -43,6 +43,7 @@ from ..companion.fact_lookup import corrector_of, ended_of, past_of, stating_fac
 from ..companion.policy import answers_nothing, only_asks
 from rlm.companion.reranking import (
     NAMES_DAY,
+    TOLD_LAST,
     TOLD_THEN,
     corrections_first,
     earlier_first,
@@ -257,7 +258,10 @@ class MemorySearcher:
     def _told_then_first(self, query: Query, found: list[ExplainedHit], k: int) -> list[ExplainedHit]:
         "The hits, after those of the period that is asked for, where nothing else is: *What did I do last month?*, *What's on tomorrow?*"
         if (period := self._period(query)) is None:
-            return found
+            if query.filters.since or query.filters.until or not asks_for_all(query.text):
+                return found
+            last = [r for r in self.storage.find(self.namespace, query.filters, 2 * k) if not answers_nothing(r.text, r.role)][:k]
+            return told_then_first(found, [ExplainedHit(r, 0.0, {}) for r in last], self._relevance_by_words, TOLD_LAST)
         then = query._replace(filters=replace(query.filters, since=period[0], until=period[1], now=query.filters.as_of))
         hits = {h.record.seq: h for h in self._search_index(then, k) or []}
         told = [r for r in self.storage.find(self.namespace, then.filters, _RANKED) if not answers_nothing(r.text, r.role)]
@@ -402,7 +406,7 @@ class MemorySearcher:
                 told = ended_of(self.storage, [memory], self.ctx.clock.now()).get(memory.id, "")
         shown_as = placed_by = ""
         moved = told or self.storage.facts.ended_by([memory.seq])  # a correction stands before what it corrects
-        asked_for = asked_facts(query.text) or self._period(query)  # a fact, or all of a period, which is placed before all others
+        asked_for = asked_facts(query.text) or self._period(query) or asks_for_all(query.text)  # what is placed before all others
         states = not past and bool(moved or asked_for)
         if states or not (past or held or not parts):
             there = self.search(query, min(rank or self.ctx.settings.search_k, _RANKED) + _KNOWN)

@@ -9,7 +9,7 @@ import pytest
 
 from rlm import Memory
 from rlm.core.clock import ManualClock
-from rlm.search.asked_period import asked_period, asks_ahead, named_days
+from rlm.search.asked_period import asked_period, asks_ahead, asks_for_all, named_days
 
 NOW = datetime(2026, 5, 20, 15, tzinfo=UTC)  # a Wednesday
 
@@ -165,3 +165,23 @@ def test_other_questions_filters_and_empty_periods_are_as_before(memory: Memory)
     assert not any(h.placed_by for h in memory.search("What did I do last month?", since="2026-05-01"))
     assert not memory.search("What happened in March?")
     assert len(memory.search("What did I do this year?", k=2)) == 2
+
+
+@pytest.mark.parametrize("question", [
+    "What do you know about me?", "Tell me everything you remember", "What have I told you?", "What's new?", "Show me my latest notes",
+    "What did I tell you last?", "나에 대해 뭘 알아?", "기억하는 거 다 말해 줘", "최근에 뭐라고 했지?", "내가 뭐라고 했었지?"])
+def test_a_question_for_all_is_answered_with_what_was_told_last(question: str) -> None:
+    assert asks_for_all(question)
+    with Memory(":memory:", embedder="none") as memory:
+        ids = [memory.write(text).id for text in ("I don't eat meat.", "Ana collects records.", "나는 배멀미를 해.")]
+        found = memory.search(question, k=2)
+        assert [h.id for h in found] == ids[:0:-1] and {h.placed_by for h in found} == {"was told last, where all is asked for"}
+        assert memory.explain(question, ids[2]).rank == 1
+
+
+@pytest.mark.parametrize("question", [
+    "What do you know about Omar?", "When did I last see Omar?", "What did Ana tell me?", "All the records?", "How is it going?", "",
+    "Which notes mention boats?", "오마르에 대해 뭘 알아?", "마지막으로 언제 뛰었지?", "다 먹었어?",
+    "Do you know the gate code?", "What did I say about tea?"])
+def test_a_question_that_names_a_thing_is_not_for_all(question: str) -> None:
+    assert not asks_for_all(question)
