@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..core.array_types import Floats, Ints
 from ..search.scoring import EXACT, Candidates
 from ..search.lexical.bm25 import QueryPlan
-from ..search.lexical.lexical_index import best_passages
+from ..search.lexical.lexical_index import ScoredDocs, best_passages
 from ..search.namespace_index import NamespaceIndex
 from ..search.semantic_index import MeasuredQuery, SemanticIndex, StoredVectors
 from ..search.vector.quantizer import center
@@ -150,14 +150,6 @@ class PostingScores:
         return 0.0 if self.late is None else float(sum(self.plan.weights[self.late].tolist()))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LexicalMatches:
-    "Hold the memories that hold the words of a question best."
-
-    docs: Ints  # memories, by their numbers in the index
-    scores: Floats  # BM25 over its ceiling
-    left: float  # bound of the words' score of any other memory, divided by the ceiling
-
 # %% ../../nbs/40_recall/14_neighbourhood.ipynb #0b0e10ee
 def _above_sample(scores: Floats, n: int) -> Ints:
     "Return the positions of at least the `n` highest scores, if so many are above 0, in no order, by a threshold from a sample."
@@ -198,8 +190,8 @@ class LexicalCandidates:
     def best(self,
              found: PostingScores,  # sums of the postings
              n: int,                # largest number of units
-             ) -> LexicalMatches:
-        "Return the memories of the best `n` units elsewhere."
+             ) -> ScoredDocs:
+        "Return the memories of the best `n` units elsewhere; all scores are divided by the ceiling."
         units, scores, left = self._highest(found, n)
         order = np.argsort(units)  # `best_passages` wants them in the order of their memories
         units, scores = units[order], scores[order]
@@ -209,7 +201,7 @@ class LexicalCandidates:
         docs = lexical.docs.passage_doc.values[units]
         if not lexical.docs.one_passage_each:  # some texts are long
             docs, scores = best_passages(docs, scores)
-        return LexicalMatches(docs.astype(np.int64), np.asarray(scores / ceiling, np.float32), (left + found.unread) / found.ceiling)
+        return ScoredDocs(docs.astype(np.int64), np.asarray(scores / ceiling, np.float32), (left + found.unread) / found.ceiling)
 
     def _add_up(self, plan: QueryPlan, first: NDArray[np.bool_] | None, inside_units: Units) -> tuple[Floats, Units, Floats]:
         "Return the sums in some units; all others that are touched, and the sums there. The array of sums is zero again."

@@ -24,7 +24,7 @@ from .arrays import GrowableArray, SeqTable
 from .vector.quantizer import COSINE_SUMS, MEASURE_QUERY, PRIOR_WEIGHT, Z_SCORES, center, center_one, multiply, vector_dot
 from .vector.vector_file import VectorChanges, catch_up, open_index, save_index, vector_file_path
 from .vector.vector_index import VectorIndex
-from .vector.vector_segments import Allowed, Batch, IndexState
+from .vector.vector_segments import Allowed, Batch
 from ..store.embedding_model import EmbeddingModelInfo, Vectors
 from ..store.protocols import ChangeSet
 from ..store.storage import SQLStorage
@@ -457,11 +457,6 @@ class SemanticIndex:
                       ) -> tuple[Floats, NDArray[np.int32]] | None:  # (n, dim) centred; and which of the memories each is of
         "Return the true vectors of some memories, if all are in memory."
         return self._dense.vectors(seqs, len(self._source.mean)) if self.index is not None and self._dense.in_use else None
-
-    @property
-    def state(self) -> IndexState | None:
-        "Return this moment of the vector index; None: there is none."
-        return None if self.index is None else self.index.state
 
     def __repr__(self) -> str:
         return f"<semantic index of {self.namespace!r}: {self.index!r} by {self.stamp!r}>"

@@ -183,7 +183,7 @@ def test_what_is_being_erased_is_no_answer(large: tuple[Memory, Any]) -> None:
         asked = asked_of(memory, q.text)
         with index.snapshot():
             around, ranker = Neighbourhood(index, source_of(index), np.arange(200, 420)), NeighbourhoodRanker(index)
-            codes, base = index.semantic.index, index.semantic.state.base
+            base = (codes := index.semantic.index).state.base
 
             def answered(valid: bool, margin: float) -> LocalAnswer:
                 codes.segments.remap(base, replace(base, is_valid=lambda: valid))  # noqa: B023

@@ -202,10 +202,11 @@ def _candidate_passages(scores: Floats,                      # (passages,) of th
 
 @dataclass(frozen=True, slots=True)
 class ScoredDocs:
-    "Memories that a lexical search found, on BM25's scale: higher is better."
+    "Memories that hold the words of a question best, on BM25's scale: higher is better."
 
-    docs: NDArray[np.int32]  # numbers of memories, ascending
+    docs: NDArray[np.integer[Any]]  # numbers of memories, ascending
     scores: Floats  # (docs,) score of each memory's best passage
+    left: float = np.inf  # bound of the score of any other memory; infinite: it is not known
 
 # %% ../../../nbs/28_index/08_lexical_index.ipynb #71f21420
 _VOWELS = frozenset("aeiouy")

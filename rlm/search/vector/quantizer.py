@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['PRIOR_WEIGHT', 'COARSE_DIMS', 'BINARY_BITS', 'CODE_FIELDS', 'BLOCK_CELLS', 'BLOCK_ROWS', 'HAMMING_DISTANCES',
-           'COUNT_QUANTILE', 'CODE_DOTS', 'COSINE_SUMS', 'MEASURE_QUERY', 'NEAREST_VECTOR', 'Z_SCORES', 'FIND_ROWS',
-           'COLLECT_ROWS', 'BEST_CODE_SCORES', 'half_to_float', 'center', 'vector_dot', 'center_one', 'principal_axes',
-           'concatenate_codes', 'binary_code', 'quantize', 'encode', 'decode', 'rotate_codes', 'multiply',
-           'code_scores', 'hamming_distances', 'arg_lowest', 'arg_highest', 'synthetic_vectors']
+           'COUNT_QUANTILE', 'CODE_DOTS', 'COSINE_SUMS', 'MEASURE_QUERY', 'NEAREST_VECTOR', 'Z_SCORES', 'half_to_float',
+           'center', 'vector_dot', 'center_one', 'principal_axes', 'concatenate_codes', 'binary_code', 'quantize',
+           'encode', 'decode', 'rotate_codes', 'multiply', 'code_scores', 'hamming_distances', 'arg_lowest',
+           'arg_highest', 'synthetic_vectors']
 
 # %% ../../../nbs/28_index/11_quantizer.ipynb #c9e37304
 import hashlib
@@ -134,77 +134,6 @@ def Z_SCORES(found, seqs, first, count, rows, unit, mean, spread):  # type: igno
             for row in range(at, at + count[seqs[j]]):
                 score = (VECTOR_DOT(rows[row], unit) - np.float32(mean)) / np.float32(spread)
                 found[j] = max(found[j], score)
-
-# %% ../../../nbs/28_index/11_quantizer.ipynb #1f3cee2f
-@loop("i8+ i8* i8*")
-def FIND_ROWS(low, wanted, seq):  # type: ignore[no-untyped-def]
-    "Fill `low` with the row where each wanted memory begins or would begin, as `numpy.searchsorted` does. `seq` ascends."
-    n = len(seq)
-    rate = (n - 1) / max(1, seq[n - 1] - seq[0]) if n else 0.0
-    for j in range(len(wanted)):
-        memory, step, left, right = wanted[j], 1, 0, 0
-        if n:
-            at = max(0, min(n - 1, int((memory - seq[0]) * rate)))
-            if seq[at] < memory:
-                while at + step < n and seq[at + step] < memory:
-                    at, step = at + step, 2 * step
-                left, right = at + 1, min(n, at + step)
-            else:
-                while at - step >= 0 and seq[at - step] >= memory:
-                    at, step = at - step, 2 * step
-                left, right = max(0, at - step + 1), at
-        while left < right:
-            middle = (left + right) // 2
-            if seq[middle] < memory:
-                left = middle + 1
-            else:
-                right = middle
-        low[j] = left
-
-# %% ../../../nbs/28_index/11_quantizer.ipynb #2a694439
-@loop("i8+ i8+ i8* i8* i8* ?*")
-def COLLECT_ROWS(rows, which, low, wanted, seq, deleted):  # type: ignore[no-untyped-def]
-    "List the rows of each wanted memory, and which of the wanted it is; return how many there are, even if `rows` is too short for them."
-    found = 0
-    for j in range(len(wanted)):
-        i = low[j]
-        while i < len(seq) and seq[i] == wanted[j]:
-            if not deleted[i]:
-                if found < len(rows):
-                    rows[found], which[found] = i, j
-                found += 1
-            i += 1
-    return found
-
-# %% ../../../nbs/28_index/11_quantizer.ipynb #2d499c3a
-@loop("i8* ?* i1** i1** f4**")
-def _PREFETCH_ROWS(rows, deleted, coarse, residual, scale):  # type: ignore[no-untyped-def]
-    "Touch some rows, so that they are fetched from memory all at once and not one by one. The sum that it returns means nothing."
-    touched = 0.0
-    for j in range(len(rows)):
-        row = min(rows[j], len(deleted) - 1)
-        touched += deleted[row] + scale[row, 0]
-        for d in range(0, coarse.shape[1], 64):  # bytes that are fetched together
-            touched += coarse[row, d]
-        for d in range(0, residual.shape[1], 64):
-            touched += residual[row, d]
-    return touched
-
-
-@loop("f4+ i8* i8* ?* i1** i1** f4** f4*")
-def BEST_CODE_SCORES(out, wanted, seq, deleted, coarse, residual, scale, query):  # type: ignore[no-untyped-def]
-    "Raise `out` to the best score of each wanted memory's rows, deleted ones aside. `seq` ascends."
-    low, front, back = np.empty(len(wanted), np.int64), query[:coarse.shape[1]], query[coarse.shape[1]:]
-    FIND_ROWS(low, wanted, seq)
-    fetched = _PREFETCH_ROWS(low, deleted, coarse, residual, scale) if len(deleted) else 0.0
-    for j in range(len(wanted)):
-        at = low[j]
-        while at < len(seq) and seq[at] == wanted[j]:
-            score = _CODE_DOT(coarse[at], front) * scale[at, 0] + _CODE_DOT(residual[at], back) * scale[at, 1]
-            if not deleted[at] and score > out[j]:
-                out[j] = score
-            at += 1
-    return fetched
 
 # %% ../../../nbs/28_index/11_quantizer.ipynb #ca982228
 COARSE_DIMS = 128  # dimensions of a coarse code
