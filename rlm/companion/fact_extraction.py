@@ -433,6 +433,10 @@ def _asked_by_self(question: str) -> str:
     return question
 
 
+_LISTENER = {"am i": "are you", "do i": "do you", "i": "you", "my": "your"}
+_AS_LISTENER = LazyPattern(rf"\b(?:{'|'.join(_LISTENER)})\b|^(?:나는?|난|저는?|전|내가?|제가?) ", re.I)  # *How old am I?*
+
+
 def asked_relations(question: str,  # questions that are asked
                     alone: bool = False,  # whether of what is *mine* only that counts which the whole question asks for: *What's my name?*
                     ) -> list[str]:  # names of relations, each once
@@ -442,6 +446,8 @@ def asked_relations(question: str,  # questions that are asked
         words = (english or korean).split()
         out += [relation_of(_PARTICLE.sub("", phrase.removesuffix("'s")), False)[0] for phrase in (" ".join(words), words[0])]
     out += [relation for relation, pattern in _ASKED if (m := pattern.search(question)) and asks_of_self(question[:m.start()])]
+    turned = _AS_LISTENER.sub(lambda m: _LISTENER.get(m[0].lower(), ""), question)
+    out += [relation] if turned != question and (relation := asked_of_listener(f"{turned.rstrip('?？!. ')}?")) else []
     return list(dict.fromkeys(out))
 
 
@@ -451,6 +457,7 @@ _WHO_KO = r"^((?:우리 |내 |제 )?[가-힣]{2,}?)(?:는|은|이|가)? (?:지�
 _ASKED_OF = (  # where somebody else lives or works, and as what
     ("residence", LazyPattern(rf"{_WHO_EN}(?:live|living|based|staying)\b|{_WHO_KO}(?:살|사는|사니|사세|거주)")),
     ("employer", LazyPattern(rf"{_WHO_EN}work(?:ing)?\b|{_WHO_KO}(?:다니|다녀|일하|일해|근무)")),
+    ("age", LazyPattern(rf"\b[Hh]ow old (?:is|are) {_SOMEBODY}(?: now)?[ ?]*$")),
     ("occupation", LazyPattern(r"\b[Ww]hat (?:does|do) (my [a-z ]+?|[A-Z][\w'-]*) do(?: for (?:a living|work))?[ ?]*$")),
     ("allergy", LazyPattern(rf"\b[Ww]hat (?:(?:food|foods|things) )?(?:is|are) {_SOMEBODY} allergic to[ ?]*$|"
                             rf"^(?:Is|Are) {_SOMEBODY} allergic to any\w*[ ?]*$|^Do(?:es)? {_SOMEBODY} have any (?:food )?allerg|"

@@ -326,7 +326,7 @@ class Companion:
             made = known[0] if known[0] is not None and None not in known else self.storage.rejections.add(
                 self.namespace, values, now, valid_text(actor, "actor", 100), why, memory.id if memory else None)
             wrong = memories_stating(self.storage, self.namespace, values, candidates)
-            note = deleted_whole(self.storage.get(wrong, self.namespace))
+            note = deleted_whole(self.storage.get(wrong, self.namespace), values)
             if wrong:
                 self.writer.delete(wrong, erase=False, force=True)
             detail = {"rejection": made.id, "actor": actor, "deleted": wrong}

@@ -18,6 +18,7 @@ from ..store.records import MemoryRecord
 from ..store.storage import SQLStorage
 from ..companion.statement import language_data, normal_value, relation_of
 from ..companion.fact_extraction import MOST_CHARACTERS
+from ..companion.memory_facts import facts_of
 from ..companion.rejection import refused_values, wordings_of
 
 # %% ../../nbs/86_conversation/01_review_queue.ipynb #5d88dd76
@@ -83,9 +84,13 @@ def unknown_relation(storage: SQLStorage,   # the store
             + (f" Did you mean {near!r}?" if near else ""))
 
 
-def deleted_whole(records: Sequence[MemoryRecord],  # memories that are deleted for a rejection
+def deleted_whole(records: Sequence[MemoryRecord],    # memories that are deleted for a rejection
+                  values: Sequence[tuple[str, ...]],  # values that were rejected, in normal form
                   ) -> str:
-    "Return what is said of the long texts among deleted memories: more goes with them than what was rejected. Empty: there are none."
-    long = [r.id for r in records if len(r.text) > MOST_CHARACTERS]
-    return (f"Deleted whole, since it states what was rejected: {', '.join(long)}. `rlm memory history ID` shows the text; write it again "
-            "without that sentence.") if long else ""
+    "Return what is said of deleted memories that are long or state something else, too: more goes with them. Empty: there are none."
+    about = {value[-3:-1] for value in values if len(value) >= 3}
+    whole = [r.id for r in records if len(r.text) > MOST_CHARACTERS or any(
+        f.affirmed and about.isdisjoint(wordings_of(*f.key)) for f in facts_of(r).facts)]
+    return (f"Deleted whole, since it states what was rejected: {', '.join(whole)}. `rlm memory history ID` shows the text; write it again "
+            "without that.") if whole else ""
+

@@ -727,6 +727,15 @@ def test_a_rejection_names_the_long_texts_that_are_deleted_with_it(memory: Memor
     assert memory.companion.reject(memory.write("I like tea.").id).note == ""
 
 
+def test_a_rejection_names_the_memories_that_state_something_else_too(memory: Memory) -> None:
+    both, age = memory.write("I'm 51 and I live in Leeds."), memory.write("My age is 51.")
+    said = memory.companion.reject(text="I'm 51.").note
+    assert both.id in said and age.id not in said
+    memory.write("I live in Leeds.")
+    place = memory.write("나는 전주에 살아. 집은 전주야.")
+    assert memory.companion.reject(text="나는 전주에 살아.").note == "" and place.id not in {r.id for r in memory.list()}
+
+
 @pytest.mark.parametrize(("said", "value"), [
     ("no worries, perfect", None), ("No problem, that's great", None), ("nothing wrong with that", None), ("good morning", None),
     ("no", -1.0), ("No, that's wrong", -1.0), ("틀린 말은 아니네", None), ("오답이야", -1.0), ("맞지 않아", -1.0), ("맞는 말이야", 1.0)])

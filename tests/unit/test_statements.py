@@ -176,9 +176,17 @@ def test_what_a_model_notes_of_the_user_is_found_by_a_question_of_the_user() -> 
     ("What's my mom's name?", ("user's 엄마", "name")), ("엄마 성함이 뭐더라", ("user's mother", "name")),
     ("where does my sister live?", ("user's 누나", "residence")), ("누나 어디 살아?", ("user's sister", "residence")),
     ("When is Mina's birthday?", ("Mina", "birthday")), ("What does my brother do?", ("user's 형", "occupation")),
-    ("지은이 생일 언제야?", ("지은", "birthday")), ("내생일언제야", ("user", "birthday")), ("나 무슨일해", ("user", "occupation"))])
+    ("지은이 생일 언제야?", ("지은", "birthday")), ("내생일언제야", ("user", "birthday")), ("나 무슨일해", ("user", "occupation")),
+    ("How old am I?", ("user", "age")), ("how old am i", ("user", "age")), ("나 몇 살이야?", ("user", "age")),
+    ("Where am I from?", ("user", "birthplace")),
+    ("Do I have any hobbies?", ("user", "hobby")), ("How old is my son?", ("user's son", "age"))])
 def test_a_question_asks_for_kin_in_both_languages(question: str, asked: tuple[str, str]) -> None:
     assert asked in asked_facts(question)
+
+
+@pytest.mark.parametrize("question", ["How old are you?", "What's your name?", "너 몇 살이야?", "Where should I live?", "What do I do if it rains?"])
+def test_a_question_for_another_asks_for_nothing_of_the_user(question: str) -> None:
+    assert "user" not in dict(asked_facts(question))
 
 
 @pytest.mark.parametrize(("text", "later", "ends"), [
