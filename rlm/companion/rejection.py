@@ -16,7 +16,7 @@ from .english import clauses, grammar, is_of_one
 from .korean import clauses as korean_clauses, near_names
 from .memory_facts import facts_of, facts_of_answer, is_kept_as_given, own_words, speaker_of
 from .statement import language_data, list_members, normal_value, relation_of
-from .value_equality import kin_names, place_names, plain_age, plain_moment, plain_sum, verb_of
+from .value_equality import DISTRICT, kin_names, place_names, plain_age, plain_moment, plain_sum, verb_of
 from ..core.errors import InvalidInput
 from ..core.text import split_sentences
 from ..core.text.kinship import ENGLISH_TITLE, FAMILY, KIN, english_names
@@ -111,6 +111,7 @@ def _same_in_other_words(fact: tuple[str, ...]) -> list[tuple[str, ...]]:
     elif relation.startswith("number of "):
         plain = str(number_told(value) or "")
     else:
+        value = DISTRICT.sub("", value) if relation in _PLACES else value  # `전주시`
         plain = place_names().get(value, "") if relation in _PLACES else plain_sum(value)
     who, what = _about(subject, relation)
     sure = plain or (relation in _PLACES and value in place_names().values())
@@ -128,7 +129,8 @@ _VALUE_FIRST = LazyPattern(  # *FitBar is my gym*, `핏바가 내 헬스장이�
     r"(?P<v>.+?)(?:(?: is| are|'s) (?:my|our|the user's)|[이가] (?:내|제|우리|저희)) (?P<r>.+)$", re.I)
 _PART = LazyPattern(r"\s*[;|]\s*|,\s+(?=[^,:=]+[:=])")  # between two notes of one line
 _DENIED = LazyPattern(r"\b(?:not|no|never|until|till|ex|former(?:ly)?|previous(?:ly)?)\b|n['’]t\b|(?:^| )[안못] |아니|않|없|말고", re.I)
-_YEARS = LazyPattern(r"[\w -]+? ?(?:years? (?:old|of age)|살|세)")  # a value that is an age whatever stands beside it
+_WHEN = frozenset({"new", "current", "old", "main", "새", "새로운", "현재", "지금"})  # before a noun: they are words of their own
+_YEARS = LazyPattern(r"[\w -]+?[ -]?(?:(?:years?|yrs?)[ -](?:old|of age)|살|세)")  # a value that is an age whatever stands beside it
 _BULLET = LazyPattern(r"^(?:[-*•·+>#]+|\d+[.)])\s+")
 _ROLE = tuple[str, ...] | None  # of a word: empty, it says nothing; a noun and the relations that it may tell; None, it is of a value
 
@@ -161,7 +163,7 @@ def _role(words: str) -> _ROLE:
             return ()
         if (relations := _cues().get(word)) is not None:
             return word, *relations
-        if is_of_one(word) and word == normal_value(word) and not word.startswith("old "):  # *her employer*, *old home*
+        if is_of_one(word) and word == normal_value(word) and word.split()[0] not in _WHEN:  # not *her employer*, *old home*
             return word, relation_of(word)[0]
     return None
 
@@ -202,7 +204,7 @@ def _note_facts(note: str, speaker: str) -> list[tuple[str, ...]]:
     home*. Any other word counts as one of the value, which is then another than the rejected one."""
     if len(note) > _NOTE_LENGTH or note.rstrip(" )\"'”").endswith(("?", "？")) or _DENIED.search(note):
         return []
-    g, plain = grammar(), normal_value(f"- {note}")[2:].replace("에 있는 ", " ")
+    g, plain = grammar(), normal_value(f"- {note.replace('**', '')}")[2:].replace("에 있는 ", " ")
     plain = g.closer.sub("", plain[m.end():] if (m := g.opener.match(plain)) else plain)
     sign = _SIGN.search(plain)
     words = _bare_words(plain[:sign.start()] if sign else plain)
@@ -217,8 +219,8 @@ def _note_facts(note: str, speaker: str) -> list[tuple[str, ...]]:
     owner = any(role is None and after and word.endswith("'s") for word, role, after in zip(words, roles, roles[1:], strict=False))
     if not value or (not sign and (len(others) > 1 or _is_general(words, roles) or (owner and not others))):  # *Clara's sister*
         return []
-    whose = {role[0] for role in said if len(role) == 1}
-    told = [set(role[1:]) for role in said if len(role) > 1 and not (whose and role[0] == "집")]  # `우리 집 고양이`
+    whose = {near_names().get(role[0], role[0]) for role in said if len(role) == 1}
+    told = [set(role[1:]) for role in said if len(role) > 1 and not (whose and role[0] in ("집", "pet"))]  # `우리 집 고양이`
     named = [names for names in told if names != {"name"}] or told
     in_years = any(map(_YEARS.fullmatch, _stems(" ".join(value))))
     relations = set.intersection(*named) if named else whose or ({"age"} if in_years else set())
@@ -249,8 +251,7 @@ def _is_general(words: list[str], roles: list[_ROLE]) -> bool:
     "Whether a note tells what a thing is, not whose: *Globex is a company*, `카카오는 회사다`, *I have a home in Leeds*."
     nouns = [role for word, role in zip(words, roles[1:], strict=False) if word in ("a", "an") and role]
     known = any(len(role) == 2 and role[0] not in _cues() for role in nouns)
-    topic = next((word for word, role in zip(words, roles, strict=True) if role is None), "-")
-    return known or (not _is_mine(words) and (bool(nouns) or topic[-1] in "은는"))
+    return known or (roles[0] is None and not _is_mine(words) and (bool(nouns) or (words[0][-1] in "은는" and words[0][-2:] != "라는")))
 
 
 def _leaves(value: object, path: str = "") -> Iterator[str]:

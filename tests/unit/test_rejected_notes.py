@@ -35,7 +35,13 @@ My rent is €900. | Rent: 900 euros | €900 is my rent.
 My gym is FitBar. | Gym: FitBar | FitBar is my gym.
 My blood type is A. | Blood type: A
 내 혈액형은 A형이야. | 혈액형: A형
-My cat's name is Miso. | My cat Miso is sick.
+My cat's name is Miso. | My cat Miso is sick. | Has a cat named Miso. | User owns a cat named Miso | Pet cat Miso
+I live in Leeds. | - **Location:** Leeds | User's current city is Leeds.
+I'm 51. | User is a 51-year-old. | 51 yrs old
+I'm allergic to shellfish. | Is allergic to shellfish. | Allergic to: shellfish
+나는 전주에 살아. | 네, 전주에 사시는군요! | 전주시 거주
+나는 카카오에서 일해. | 소속: 카카오 | 카카오에 다님
+우리 고양이 이름은 나비야. | 나비라는 고양이를 키움 | 반려묘: 나비
 우리 고양이 이름은 나비야. | 우리 고양이 나비가 아파
 My sister lives in Bath. | My sister Clara lives in Bath.
 My sister Clara lives in Bath. | My sister lives in Bath. | Clara lives in Bath.
@@ -59,7 +65,13 @@ My sister Clara lives in Bath. | My sister's name is Clara. | My sister Clara is
 My sister lives in Bath. | My brother Tom lives in Bath.
 My gym is FitBar. | Her gym: FitBar | Sister's gym: FitBar | Gym bag: FitBar | FitBar is her gym.
 My dentist appointment is on Tuesday at 3 pm. | Dentist appointment: Tuesday at 3 am | Dentist appointment: Tuesday at 4
-My name is Tom. | User's son's name: Tom | My middle name is Tom. | Landlord: Tom
+I live in Leeds. | Wants to move to Leeds. | Hates living in Leeds. | Going home to Leeds
+I work at Siemens. | Applied to work at Siemens. | Works with Siemens clients. | Owns Siemens stock.
+My cat's name is Miso. | Has a dog named Miso. | Wants a cat named Miso. | Miso is a cat.
+I'm 51. | Has a 51-year-old brother. | User's dad is 51 years old.
+우리 고양이 이름은 나비야. | 나비라는 강아지를 키움 | 친구가 나비라는 고양이를 키움
+나는 전주에 살아. | 전주 여행 계획 중 | 부모님이 전주에 거주
+My name is Tom. | Tom called. | Has a son named Tom. | User's son's name: Tom | My middle name is Tom. | Landlord: Tom
 나는 카카오에서 일해. | 카카오는 회사다 | 아내 회사: 카카오 | 전 직장: 카카오 | 카카오 안 다녀
 나는 카카오에서 일해. | 회사는 카카오 아니야 | 카카오에서 일했었어 | 카카오 다니고 싶어
 나는 전주에 살아. | 고향은 전주예요 | 할머니 집은 전주예요 | 여행 도시: 전주 | 친구가 전주에 살아 | 전주에 살았었어

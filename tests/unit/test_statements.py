@@ -235,3 +235,8 @@ def test_a_model_asks_about_the_user_by_that_name(question: str, asked: tuple[st
     ("Mina drinks coffee.", "coffee"), ("Mina has adopted a new cat.", "cat")])
 def test_a_verb_is_read_whole(text: str, value: str) -> None:
     assert [normal_value(f.value) for f in text_facts(text).statements] == [value]
+
+
+def test_a_noodle_is_no_condition() -> None:
+    assert [s.value for s in text_facts("내가 제일 좋아하는 음식은 라면이야.").statements] == ["라면"]
+    assert text_facts("내가 부자라면 부산에 살아.").statements == ()
