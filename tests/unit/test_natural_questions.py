@@ -127,6 +127,13 @@ def test_a_question_of_two_halves_is_answered_by_both_or_not_at_all(tmp_path: Pa
 
 
 @pytest.mark.parametrize(("asked", "answer"), [
+    ("Which organs have no children?", "SDL"), ("Which organ can think?", ""), ("Which parts are green?", "")])
+def test_a_kind_may_be_called_by_the_last_word_of_its_label(asked: str, answer: str) -> None:
+    [found] = answered("seedling", [asked])
+    assert answer in found.answer and found.abstained is not bool(answer), found.answer
+
+
+@pytest.mark.parametrize(("asked", "answer"), [
     ("wasQuotedFrom is a subproperty of?", "prov:wasDerivedFrom"), ("what has wasQuotedFrom?", None)])
 def test_a_question_that_breaks_off_is_not_turned_round(asked: str, answer: str | None) -> None:
     [found] = answered("prov", [asked])

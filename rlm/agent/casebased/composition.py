@@ -615,7 +615,7 @@ _PROGRAMS: Mapping[str, Callable[[re.Match[str], Marks, str], str]] = {
     "amount": _amount, "model": _model, "both": _both, "nested": _nested, "shared": _shared, "each": _each(), "meant": _each("definition"),
     "differ": _each("definition"), "ends": _each("domain", "range"), "values": _values, "below": _is_direct, "is": _is_a,
     "levels": _levels, "list": _listed, "kinds": _kinds, "from": _related("from"), "to": _related("to"), **PROGRAMS}
-_LATER = {"from", "to", "called", "doing", "done", "by head", "part of", "described"}  # tried where a question describes no set
+_LATER = {"from", "to", "called", "doing", "done", "part of", "described"}  # tried where a question describes no set
 
 
 def _program(text: str,       # the question, its names marked

@@ -206,7 +206,8 @@ def _nearest_known(some: Sequence[Case], names: QuestionEntities) -> str:
     korean = bool(_KOREAN.search(names.question))
     known = list(dict.fromkeys(_as_question(s, names) for s in some if s.code and (names.named or not s.slots)))
     if not known and names.named:  # what a term is, the tools tell without a strategy
-        known = [("What is {}?", "{}의 뜻은 무엇인가요?")[korean].format(_name_of(names.named[0]))]
+        sure = next((k for k in names.named if k.terms[0].exact), names.named[0])
+        known = [("What is {}?", "{}의 뜻은 무엇인가요?")[korean].format(_name_of(sure))]
     return f" {('What I could answer:', '답할 수 있는 비슷한 질문:')[korean]} {'; '.join(known)}" if known else ""
 
 
@@ -253,7 +254,7 @@ def next_move(messages: Sequence[Message],  # messages of a run
     rest = list(messages)[next((i for i, m in enumerate(messages) if m.role == "assistant"), len(messages)):]
     turns = [(a.content, b.content) for a, b in zip(rest[::2], rest[1::2], strict=False)]  # code, and what it printed
     if not turns:
-        return _block("Which terms does the question name?", lookup_code(mentions_in(task)))
+        return _block("Which terms does the question name?", lookup_code(task, mentions_in(task)))
     if _CHANGE_REQUEST.search(task):
         return unknown("read only", task)
     names = link_entities(task, turns[0][1], own)

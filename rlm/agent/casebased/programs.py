@@ -295,20 +295,6 @@ def _korean_way(subject: bool) -> Program:
     return program
 
 
-_BY_HEAD = """kinds = [i for i in search_entity({head!r})["items"] if i["kind"] == "class"]
-heads = [i["iri"] for i in kinds if i["label"].lower().split()[-1] == {head!r}]
-heads = [h for h in heads if all([h == k or relate(k, h)["is_a"] == "a is a b" for k in heads])]
-found = related_terms({term!r}, {rel!r}, direction="to", kind=heads[0]) if len(heads) == 1 else {{"items": [], "truncated": False}}
-if not found["truncated"]:
-    FINAL([i["iri"] for i in found["items"]])
-"""
-
-
-def _by_head(m: re.Match[str], marks: Marks, question: str) -> str:
-    "Code for what a relation leads from, among the topmost class whose name ends with a word: *organisms*."
-    return _BY_HEAD.format(head=singular(m["head"]), term=iri_of(marks, m["term"]), rel=relation_name(m, marks))
-
-
 def _stated(m: re.Match[str], marks: Marks, question: str) -> str:
     """Code for the individuals that have a value, or a yes or no: *which lift has the serial number AC-209?*, *which are not audited?*;
     where no property is named, as in *films from Korea*, by the only one that has the value."""
@@ -648,7 +634,7 @@ def _replaced(m: re.Match[str], marks: Marks, question: str) -> str:
 PROGRAMS: Mapping[str, Program] = {  # name in the table → program
     "path": filled(_PATH), "ties": filled(_TIES), "criteria": filled(_CRITERIA), "header": _header, "compared": _compared,
     "dated": _dated, "first": _first, "of two": _of_two, "valued": _valued, "called": _called, "bound": _bound, "doing": _korean_way(True),
-    "done": _korean_way(False), "by head": _by_head, "stated": _stated, "degree": _degree, "most below": _most_below,
+    "done": _korean_way(False), "stated": _stated, "degree": _degree, "most below": _most_below,
     "more below": _more_below, "so many below": _so_many_below,
     "leads": _leads, "needed": _needed, "can have": _can_have, "part of": filled(_PART_OF), "headers": _headers,
     "exists": filled("FINAL(True)\n"), "described": _described, "xrefs": _xrefs, "xrefs to": filled(_XREFS_TO),

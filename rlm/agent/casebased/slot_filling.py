@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..memory.linking import Link, Mention, TermCandidate, asking_spans, begins_asking, link, mentions_in, misspelt, unlinked
+from ..memory.linking import Link, Mention, TermCandidate, asking_spans, asks, begins_asking, link, mentions_in, misspelt, unlinked
 from ..memory.questions import FILLERS, match_intents, normalize_question, words_called
 from ..memory.retrieval import TAKES, plain_line, varied_examples
 from ..memory.strategy import Strategy, slots_in
@@ -47,21 +47,30 @@ class Case:
 # %% ../../../nbs/80_learning/17_slot_filling.ipynb #9af39cb0
 MOST_SEARCHES = 160  # searches for mentions in one question
 
-_LOOK = """names = {names!r}
+_LOOK = """names, kinds = {names!r}, {kinds!r}
 found = []
 for name in names:
-    for item in search_entity(name, limit=4)["items"]:
-        if item["why"] in ("exact", "same letters", "same sound"):
+    tops = []
+    for item in search_entity(name, limit=40 if name in kinds else 4)["items"]:
+        if item["why"] == "last word" and name in kinds:
+            tops.append(item["iri"])
+        elif item["why"] in ("exact", "same letters", "same sound"):
             found.append((name, item["iri"], item["kind"], item["why"] == "exact"))
         elif item["why"] == "nearly the same letters":
             found.append((name, item["iri"], item["kind"], item["label"]))
+    tops = [t for t in tops if len(tops) < 13 and all([t == i or relate(i, t)["is_a"] == "a is a b" for i in tops])]
+    found += [(name, t, "class", False) for t in tops]
 found[:40]"""
+_KIND = re.compile(r"\b(?:which|what|list)(?: (?:all|the|of|kinds|types|sorts))* ([a-z]{3,})(?= [a-z])"
+                   r"|(?<!\S)([가-힣]{2,}?)(?:은|는|이|가|을|를)?(?= ?(?:\?|$|뭐|무엇|어떤|알려|보여))", re.I)
 
 
-def lookup_code(mentions: Sequence[Mention],  # mentions of the question
-         ) -> str:
-    "Return code that looks up each mention among the terms of the ontology."
-    return _LOOK.format(names=list(dict.fromkeys(m.text for m in mentions))[:MOST_SEARCHES])
+def lookup_code(question: str,  # words of the question
+                mentions: Sequence[Mention],  # mentions of the question
+                ) -> str:
+    "Return code that looks up each mention among the terms of the ontology; a word for a kind of thing by the last word of a label, too."
+    kinds = [w for m in _KIND.finditer(question) if (w := m[1] or m[2]) and not asks(w.lower())]
+    return _LOOK.format(names=list(dict.fromkeys(m.text for m in mentions))[:MOST_SEARCHES], kinds=kinds)
 
 
 def read_value(observation: str,  # message of the loop after a step

@@ -115,7 +115,7 @@ def _term_weights(fields: Mapping[str, list[str]],  # field → tokens
     return {token: amount * (K1 + 1) / (K1 + amount) for token, amount in weighted.items()}
 
 # %% ../../../nbs/60_ontology/08_search.ipynb #5699ad6b
-_REASONS = {100.0: "exact", 50.0: "same letters", 40.0: "same sound"}  # bonus of a name → why it was found
+_REASONS = {100.0: "exact", 50.0: "same letters", 40.0: "same sound", 30.0: "last word"}  # bonus of a name → why it was found
 
 
 class TermSearch:
@@ -147,6 +147,16 @@ class TermSearch:
         found: dict[str, list[str]] = defaultdict(list)
         for text, iris in self.ontology.resolver.by_name.items():
             found[_letters_only(text)] += iris
+        return found
+
+    @cached_property
+    def _heads(self) -> dict[str, set[str]]:
+        "The last word of a label of several words → the classes of such labels: *food* names *fermented food* for short."
+        found: dict[str, set[str]] = defaultdict(set)
+        for iri in self.ontology.kinds.by_kind["class"]:
+            for name in (split_name(s.text).split() for s in self.ontology.labels.labels(iri)):
+                if len(name) > 1:
+                    found[" ".join(tokens(name[-1]))].add(iri)
         return found
 
     @cached_property
@@ -198,13 +208,15 @@ class TermSearch:
         return sorted(hits, key=lambda h: (-h.score, h.iri)) + rest
 
     def _given(self, query: str) -> dict[str, float]:
-        "Terms that the query names: exactly (100), with the same letters (50), or nearly so (the similarity, up to 1)."
+        "Terms that the query names: exactly (100), with the same letters (50), by their last word (30), or nearly so (up to 1)."
         bare = split_name(query.strip().strip("<>").split(":")[-1])
         exact = {*self.ontology.resolver.by_name.get(normalise(query.strip()), ()), self.ontology.prefixes.expand(query) or ""}
         letters = self._by_letters
         alike = {*letters.get(_letters_only(query), ()), *letters.get(_letters_only(bare), ())} if _letters_only(query) else set()
         if exact & self._numbers.keys() or alike or len(bare.split()) > 4:
             near: dict[str, float] = {}
+        elif bare.strip() and " " not in bare.strip() and (heads := self._heads.get(" ".join(tokens(bare)))):
+            near = dict.fromkeys(heads, 30.0)
         elif heard_sounds(bare):
             near = dict.fromkeys(self.by_sound(bare), 40.0)
         else:
