@@ -78,8 +78,9 @@ def BEST_VECTORS(found, place, cosines, mean, spread):  # type: ignore[no-untype
             found[at - 1] = worth if worth > known else known  # without a branch that a processor would have to guess
 
 # %% ../../nbs/30_search/09_candidates.ipynb #e2d7de0a
-_SAY_LITTLE = frozenset(("who", "우리", "저희", "나", "내", "저", "제", "있", "없"))  # name nothing: *who is my boss* found *Tobi, who
-# is 6*; 누가 갖고 있어 found 알레르기가 있다. Without 하 and 돼 as well, .006 fewer Korean answers came first
+_SAY_LITTLE = frozenset(("who", "우리", "저희", "있", "없"))  # name nothing: *who is my boss* found *Tobi, who is 6*; 누가 갖고 있어
+# found 알레르기가 있다. Without 하 and 돼 as well, .006 fewer Korean answers came first
+_I = frozenset(("나", "내", "저", "제"))  # name nothing either where vectors tell what is meant: 나 형제 있어 found 나는 통로 쪽이 좋아
 
 
 class CandidateGenerator:
@@ -103,7 +104,8 @@ class CandidateGenerator:
                      ) -> list[str]:
         "Return the terms to search for: without named speakers and what says little, missing ones respelt; the `MAX_TERMS` rarest."
         kept = list(dict.fromkeys(terms))
-        kept = [t for t in kept if t not in _SAY_LITTLE] or kept
+        little = _SAY_LITTLE | _I if self.index.semantic.model else _SAY_LITTLE
+        kept = [t for t in kept if t not in little] or kept
         if features.speakers:
             names = {t for name, number in self.index.metadata.speakers.items() if number in features.speakers for t in tokens(name)}
             kept = [t for t in kept if t not in names] or kept

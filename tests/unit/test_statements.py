@@ -184,7 +184,8 @@ def test_a_question_asks_for_kin_in_both_languages(question: str, asked: tuple[s
     assert asked in asked_facts(question)
 
 
-@pytest.mark.parametrize("question", ["How old are you?", "What's your name?", "너 몇 살이야?", "Where should I live?", "What do I do if it rains?"])
+@pytest.mark.parametrize("question", [
+    "How old are you?", "What's your name?", "너 몇 살이야?", "Where should I live?", "What do I do if it rains?"])
 def test_a_question_for_another_asks_for_nothing_of_the_user(question: str) -> None:
     assert "user" not in dict(asked_facts(question))
 
