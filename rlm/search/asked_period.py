@@ -42,7 +42,7 @@ def _by_name(text: str, now: datetime, where: tzinfo, ahead: bool) -> tuple[Peri
 
 
 _DAY = LazyPattern(  # a day by its name or its number alone
-    rf"\b(?:(?:on|this|coming) )*(?:the )?(?<!last )(?<!past )(?P<name>{WEEKDAY})s?\b(?:,? the (?P<of>\d{{1,2}})(?:st|nd|rd|th)\b)?|"
+    rf"\b(?:(?:on|this|coming) )*(?:the )?(?<!last )(?<!past )(?P<name>{WEEKDAY})\b(?:,? the (?P<of>\d{{1,2}})(?:st|nd|rd|th)\b)?|"
     rf"\b(?:on )?the (?P<th>\d{{1,2}})(?:st|nd|rd|th)\b|"
     rf"(?<![\d월년])(?<![월년] )(?P<il>\d{{1,2}})일(?: ?{KOREAN_WEEKDAY})?(?:에는?|엔|날)?(?! ?(?:전|뒤|후|동안|간|차))|"
     rf"(?<!지난)(?<!저번)(?<!지난 )(?<!저번 )(?P<k>{KOREAN_WEEKDAY})(?:에는?|엔|날)?", re.I)
@@ -52,8 +52,8 @@ def _number_of(m: re.Match[str]) -> int:
     return int(m["of"] or m["th"] or m["il"] or 0)  # 0: the day is named
 
 
-def _weekday(m: re.Match[str]) -> int:
-    return KOREAN_WEEKDAYS.index(m["k"][0]) if m["k"] else WEEKDAYS.index(m["name"].lower())
+def _weekday(name: str) -> int:  # 0: Monday
+    return KOREAN_WEEKDAYS.index(name[0]) if name[0] in KOREAN_WEEKDAYS else WEEKDAYS.index(name.lower())
 
 
 def _day_of(m: re.Match[str], today: datetime, ahead: bool) -> Period | None:
@@ -63,7 +63,7 @@ def _day_of(m: re.Match[str], today: datetime, ahead: bool) -> Period | None:
         days = [first.replace(day=number) for first in months if 0 < number <= (calendar_month(first)[1] - timedelta(days=1)).day]
         day = next((d for d in days if (d >= today if ahead else d <= today)), None)
         return None if day is None else whole_days(day)
-    after = (_weekday(m) - today.weekday()) % 7
+    after = (_weekday(m["name"] or m["k"]) - today.weekday()) % 7
     return whole_days(today + timedelta(days=after if ahead else after - 7))
 
 
@@ -118,9 +118,14 @@ _HAPPENED = LazyPattern(r"\b(?:was|were|had|did|been|ago|yesterday|last|\w{2,}ed
                         "[했갔왔냈봤났눴땠샀탔됐]", re.I)
 
 
+_EVERY = LazyPattern(rf"\b(?:every|each) (?P<name>{WEEKDAY})\b|\b(?P<names>{WEEKDAY})s\b|매주 ?(?P<k>{KOREAN_WEEKDAY})|"
+                     rf"(?P<ks>{KOREAN_WEEKDAY})마다", re.I)
+
+
 def named_days(text: str,       # text of a memory
                said: datetime,  # moment from which it holds
                where: tzinfo = UTC,  # zone in which days begin
+               period: Period | None = None,  # time in which days that come again count, *every Friday*; None: they don't
                ) -> list[Period]:  # in that zone; none longer than a week
     """Return the days to come that a text names, seen from when it was told: *dentist on the 12th*, *tomorrow*, 12월 5일. A weekday counts
     where the text tells nothing that has happened."""
@@ -135,6 +140,10 @@ def named_days(text: str,       # text of a memory
     for m in () if dates or _HAPPENED.search(text) else _DAY.finditer(text):
         if day := _day_of(m, base, True):
             found, base = [p for p in found if p != week] + [day], day[0]  # *Thursday till Sunday*: the Sunday after
+    if period is not None:
+        first = midnight(period[0], where)
+        again = [_weekday(m["name"] or m["names"] or m["k"] or m["ks"]) for m in _EVERY.finditer(text)]
+        found += [whole_days(first + timedelta(days=(weekday - first.weekday()) % 7)) for weekday in again]
     return [(start, end) for start, end in found if end > today and end - start <= timedelta(days=7)]
 
 
@@ -153,7 +162,7 @@ def asked_period(question: str,  # question as it was asked
     found, text = relative_periods(text, now, where)
     if day and found:  # next week on Friday
         week = not _number_of(day) and found[0][1] - found[0][0] == timedelta(days=7)
-        found = [whole_days(found[0][0] + timedelta(days=_weekday(day)))] if week else []
+        found = [whole_days(found[0][0] + timedelta(days=_weekday(day["name"] or day["k"])))] if week else []
     elif not found:
         period, text = (_day_of(day, today, ahead), text) if day else _by_name(text, now, where, ahead)
         found = [period] if period else []

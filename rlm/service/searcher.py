@@ -275,7 +275,7 @@ class MemorySearcher:
         "The memories of a period to come, by its days: those that hold from one on, and of the newest those whose text names one."
         days, now = list[tuple[Any, MemoryRecord]](), self.ctx.clock.now()
         for r in self.storage.find(self.namespace, query.filters, _RANKED):
-            named = named_days(r.text, r.valid_from, self.ctx.where) + ([whole_days(r.valid_from)] if r.valid_from > now else [])
+            named = named_days(r.text, r.valid_from, self.ctx.where, period) + ([whole_days(r.valid_from)] if r.valid_from > now else [])
             first = min((max(start, period[0]) for start, end in named if start < period[1] and end > period[0]), default=None)
             if first and not answers_nothing(r.text, r.role):
                 days.append((first, r))
