@@ -113,7 +113,8 @@ def asks_ahead(question: str,  # question about a period
     return _PAST.search(question) is None
 
 
-_HAPPENED = LazyPattern(r"\b(?:was|were|had|did|been|ago|yesterday|last|\w{2,}ed)\b(?! (?:to|for|until)\b)|"
+_HAPPENED = LazyPattern(r"\b(?:was|were|had|did|been|ago|yesterday|last|(?<!is )(?<!are )(?<!be )(?<!get )\w{2,}ed)\b"
+                        r"(?! (?:to|for|until)\b)|"
                         "어제|지난|저번|[가-힣](?:았|었|였)|"
                         "[했갔왔냈봤났눴땠샀탔됐]", re.I)
 

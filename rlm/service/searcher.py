@@ -30,7 +30,7 @@ from ..search.explainer import NEARBY, ExplainedHit
 from ..search.relevance import BY_WORDS
 from ..search.lexical.bm25 import CONTEXT_FIELDS
 from ..search.asked_period import asked_period, asks_ahead, asks_for_all, named_days
-from ..search.relative_time import Period, whole_days
+from ..search.relative_time import Period, midnight, whole_days
 from ..search.query_features import asks_before, asks_earlier, past_moment
 from ..search.scoring import SCORE_EPSILON, UPDATE
 from ..recall.anchoring import AnchoredSearcher
@@ -269,11 +269,15 @@ class MemorySearcher:
         if period[1] > self.ctx.clock.now() and asks_ahead(query.text):
             hits, told, reason = {}, self._named_in(query, period), NAMES_DAY
         hits |= {r.seq: ExplainedHit(r, 0.0, {}) for r in told if r.seq not in hits}
-        return told_then_first(found, list(hits.values())[:k], self._relevance_by_words, reason)
+        first = list(hits.values())
+        if reason == TOLD_THEN:  # what names a later day was planned then, and did not happen
+            first.sort(key=lambda h: any(d[1] > period[1] for d in named_days(h.record.text, h.record.valid_from, self.ctx.where)))
+        return told_then_first(found, first[:k], self._relevance_by_words, reason)
 
     def _named_in(self, query: Query, period: Period) -> list[MemoryRecord]:
         "The memories of a period to come, by its days: those that hold from one on, and of the newest those whose text names one."
         days, now = list[tuple[Any, MemoryRecord]](), self.ctx.clock.now()
+        period = max(period[0], midnight(now, self.ctx.where)), period[1]
         for r in self.storage.find(self.namespace, query.filters, _RANKED):
             named = named_days(r.text, r.valid_from, self.ctx.where, period) + ([whole_days(r.valid_from)] if r.valid_from > now else [])
             first = min((max(start, period[0]) for start, end in named if start < period[1] and end > period[0]), default=None)

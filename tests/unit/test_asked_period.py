@@ -97,7 +97,7 @@ def test_a_period_is_read(question: str) -> None:
 @pytest.mark.parametrize(("text", "days"), [
     ("Dentist on the 12th at 3 pm.", ["06-12"]), ("Wei's birthday party is on June 5.", ["06-05"]), ("Lunch with Ana tomorrow.", ["05-21"]),
     ("Standup moved to Friday.", ["05-22"]), ("Yoga on Friday at six", ["05-22"]), ("I had yoga on Friday.", []),
-    ("We talked on Friday.", []),
+    ("We talked on Friday.", []), ("School is closed on the 8th.", ["06-08"]),
     ("The pool opens next week.", ["05-25"]),
     ("치과 예약 12일 오후 3시", ["06-12"]), ("6월 5일 웨이 생일 파티", ["06-05"]), ("내일 아나랑 점심", ["05-21"]),
     ("금요일에 요가 했다", []),
@@ -108,6 +108,14 @@ def test_a_period_is_read(question: str) -> None:
     ("이번 주말에 김장한다", ["05-23"])])
 def test_the_days_that_a_text_names(text: str, days: list[str]) -> None:
     assert [f"{start:%m-%d}" for start, _ in named_days(text, NOW)] == days
+
+
+def test_what_was_planned_then_stands_below_what_happened_then() -> None:
+    with Memory(":memory:", embedder="none", clock=ManualClock("2026-05-20T15:00:00Z")) as memory:
+        for text in ("Dentist on Friday at 3.", "Had pancakes with the kids.", "다음 주에 이사해."):
+            memory.write(text, valid_from="2026-05-19")
+        found = memory.search("What did I do yesterday?")
+    assert len(found) == 3 and found[0].text == "Had pancakes with the kids."
 
 
 PLANS = (("2026-05-02", "Dentist on 26 May at 3 pm."), ("2026-05-18", "Yoga on Friday at six."), ("2026-05-19", "Lunch with Ana tomorrow."),
