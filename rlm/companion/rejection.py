@@ -199,10 +199,10 @@ def _says_nothing(note: str) -> bool:
     return all(role == () for role in _roles(_bare_words(normal_value(f"- {note}"))))
 
 
-def _note_facts(note: str, speaker: str) -> list[tuple[str, ...]]:
+def _note_facts(note: str, speaker: str, members: bool, alone: bool) -> list[tuple[str, ...]]:
     """The facts of a note whose every word is the value, tells the relation or whose it is, or says nothing: `회사: 카카오`, *Leeds is
     home*. Any other word counts as one of the value, which is then another than the rejected one."""
-    if len(note) > _NOTE_LENGTH or note.rstrip(" )\"'”").endswith(("?", "？")) or _DENIED.search(note):
+    if len(note) > _NOTE_LENGTH or "?" in note or "？" in note or _DENIED.search(note):
         return []
     g, plain = grammar(), normal_value(f"- {note.replace('**', '')}")[2:].replace("에 있는 ", " ")
     plain = g.closer.sub("", plain[m.end():] if (m := g.opener.match(plain)) else plain)
@@ -226,12 +226,12 @@ def _note_facts(note: str, speaker: str) -> list[tuple[str, ...]]:
     relations = set.intersection(*named) if named else whose or ({"age"} if in_years else set())
     subjects = _stems(" ".join(others[0])) if others else [f"{speaker}'s {min(whose)}" if whose and named else speaker]
     about = [(s, r) for s in subjects for r in sorted(relations)] if len(whose) + len(others) < 2 else []
-    if sign and others:  # a label of no known relation: *gym*, *dentist appointment*, *capital of France*
+    if sign and others and alone:  # a label of no known relation: *gym*, *dentist appointment*; not *Ann: Noted. I'll go*
         for label in _stems(" ".join(words[next(n for n, role in enumerate(roles) if role != ()):])):
             what, of, whole = label.partition(" of ")
             about += [(speaker, label), (label, "is"), (label, "time"), (f"{speaker}'s {label}", "time"), *([(whole, what)] if of else [])]
         about = [(s, r) for s, r in about if normal_value(r) == r]  # not *her gym*
-    values = {normal_value(v) for said in _stems(" ".join(value)) for v in (said, *list_members(said))}
+    values = {normal_value(v) for said in _stems(" ".join(value)) for v in (said, *(list_members(said) if sign and members else ()))}
     return [(normal_value(s), normal_value(r), v) for s, r in about for v in sorted(values) if v]
 
 
@@ -278,7 +278,7 @@ def _names_of_kin(record: MemoryRecord) -> list[tuple[str, ...]]:
             for m in _kin_named().finditer(own_words(record)[:_READ] if told else "") for name in ([m["a"]] if m["a"] else _stems(m["b"]))]
 
 
-def _noted_facts(record: MemoryRecord) -> list[tuple[str, ...]]:
+def _noted_facts(record: MemoryRecord, members: bool = False) -> list[tuple[str, ...]]:
     "The facts of the notes that a memory holds: lines of a profile, sentences, JSON. What follows a line about somebody else is not read."
     if record.kind != "block" or record.role not in (None, "user") or len(record.text) > _READ or is_kept_as_given(record):
         return []
@@ -291,10 +291,12 @@ def _noted_facts(record: MemoryRecord) -> list[tuple[str, ...]]:
         if line.endswith(":"):
             own = _says_nothing(line)
         about = own
-        for note in (part for sentence in split_sentences(line) for part in _PART.split(sentence)):
+        sentences = split_sentences(line)
+        parts = [part for sentence in sentences for part in _PART.split(sentence)]
+        for note in parts if all(map(_SIGN.search, parts)) else sentences:
             mine = about or _is_mine(_bare_words(note.lower()))
             readings = dict.fromkeys((note, _VALUE_FIRST.sub(r"\g<r>: \g<v>", note))) if mine else ()
-            facts = [fact for reading in readings for fact in _note_facts(reading, speaker)]
+            facts = [fact for reading in readings for fact in _note_facts(reading, speaker, members, len(sentences) == 1)]
             about = about and (bool(facts) or _says_nothing(note)) and all(f[0] == speaker and _cues().get(f[1]) != () for f in facts)
             out += facts
     return out
@@ -425,7 +427,7 @@ def refused_values(record: MemoryRecord,  # a memory, stored or not
     less detail. Of a long text 5,000 characters are read for facts."""
     pieces = _pieces(_as_told(record))
     facts = [fact for n, piece in enumerate(pieces) for fact in _stated_facts(piece, None if n else before)]
-    noted = [fact for piece in pieces for fact in (*_noted_facts(piece), *_names_of_kin(piece))]
+    noted = [fact for piece in pieces for fact in (*_noted_facts(piece, members=True), *_names_of_kin(piece))]
     less = [part for fact in facts if fact[0] != "not" for part in (*_less_detailed(fact), *_without_rest(fact))]
     less += [part for fact in noted for part in (*_less_detailed(fact), *(_without_rest(fact) if fact[-1].isascii() else ()))]
     facts += noted

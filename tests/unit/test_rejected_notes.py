@@ -63,8 +63,11 @@ My sister's name is Clara. | Clara's sister called. | My sister's boss is Clara.
 My favourite food is ramen. | Least favourite food: ramen | My sister's favourite food is ramen. | I hate ramen.
 My sister Clara lives in Bath. | My sister's name is Clara. | My sister Clara is ill.
 My sister lives in Bath. | My brother Tom lives in Bath.
-My gym is FitBar. | Her gym: FitBar | Sister's gym: FitBar | Gym bag: FitBar | FitBar is her gym.
+My gym is FitBar. | Her gym: FitBar | Sister's gym: FitBar | Gym bag: FitBar | FitBar is her gym. | So FitBar is my gym?
 My dentist appointment is on Tuesday at 3 pm. | Dentist appointment: Tuesday at 3 am | Dentist appointment: Tuesday at 4
+Assistant: Noted. Leeds it is. | Assistant: Noted. See you at six.
+저는 남편과 둘이 삽니다 | 나는 룸메랑 둘이 살아.
+Allergy test result, Nils: birch and hazel. | Allergy test result, Ronja: dust mites only.
 I live in Leeds. | Wants to move to Leeds. | Hates living in Leeds. | Going home to Leeds
 I work at Siemens. | Applied to work at Siemens. | Works with Siemens clients. | Owns Siemens stock.
 My cat's name is Miso. | Has a dog named Miso. | Wants a cat named Miso. | Miso is a cat.
