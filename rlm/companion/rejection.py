@@ -220,7 +220,7 @@ def _note_facts(note: str, speaker: str, members: bool, alone: bool) -> list[tup
     if not value or (not sign and (len(others) > 1 or _is_general(words, roles) or (owner and not others))):  # *Clara's sister*
         return []
     whose = {near_names().get(role[0], role[0]) for role in said if len(role) == 1}
-    told = [set(role[1:]) for role in said if len(role) > 1 and not (whose and role[0] in ("집", "pet"))]  # `우리 집 고양이`
+    told = [set(role[1:]) for role in said if len(role) > 1 and not (whose and not sign and role[0] in ("집", "pet"))]  # `우리 집 고양이`
     named = [names for names in told if names != {"name"}] or told
     in_years = any(map(_YEARS.fullmatch, _stems(" ".join(value))))
     relations = set.intersection(*named) if named else whose or ({"age"} if in_years else set())
@@ -268,7 +268,7 @@ def _kin_named() -> LazyPattern:
     "A relative of the user with the name beside: *my cat Miso*, `우리 고양이 나비가`."
     english, korean = ("|".join(word for word, told in _cues().items() if not told and word.isascii() == ascii) for ascii in (True, False))
     return LazyPattern(rf"\b(?:[Mm]y|[Tt]he user's) (?P<en>{english}),? (?P<a>[A-Z][\w-]+)|"
-                       rf"(?<![가-힣])(?:우리|내|제|울|사용자의) ?(?P<ko>{korean}) (?P<b>[가-힣A-Za-z]+)")
+                       rf"(?<![가-힣])(?:우리(?: ?집)?|내|제|울|사용자의) ?(?P<ko>{korean}) (?P<b>[가-힣A-Za-z]+)")
 
 
 def _names_of_kin(record: MemoryRecord) -> list[tuple[str, ...]]:

@@ -46,6 +46,8 @@ I'm allergic to shellfish. | Is allergic to shellfish. | Allergic to: shellfish
 My sister lives in Bath. | My sister Clara lives in Bath.
 My sister Clara lives in Bath. | My sister lives in Bath. | Clara lives in Bath.
 나는 전주에 살아. | 전주에 사시는군요!
+누나는 제주에 살아. | 누나 집: 제주
+우리 강아지 이름은 보리야. | 우리집 강아지 보리가 짖어
 내 취미는 도예야. | 도예가 취미예요 | 취미: 도예
 """
 _PASSES = """
@@ -73,6 +75,7 @@ I work at Siemens. | Applied to work at Siemens. | Works with Siemens clients. |
 My cat's name is Miso. | Has a dog named Miso. | Wants a cat named Miso. | Miso is a cat.
 I'm 51. | Has a 51-year-old brother. | User's dad is 51 years old.
 우리 고양이 이름은 나비야. | 나비라는 강아지를 키움 | 친구가 나비라는 고양이를 키움
+누나는 제주에 살아. | 형 집: 제주
 나는 전주에 살아. | 전주 여행 계획 중 | 부모님이 전주에 거주
 My name is Tom. | Tom called. | Has a son named Tom. | User's son's name: Tom | My middle name is Tom. | Landlord: Tom
 나는 카카오에서 일해. | 카카오는 회사다 | 아내 회사: 카카오 | 전 직장: 카카오 | 카카오 안 다녀
