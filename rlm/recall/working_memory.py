@@ -18,7 +18,6 @@ import numpy as np
 from ..core.array_types import Floats
 from ..core.clock import from_iso, to_iso
 from ..core.guard import screen
-from ..search.vector.quantizer import NEAREST_VECTOR
 from ..store.events import Generation
 from ..store.storage import SQLStorage
 
@@ -107,9 +106,6 @@ class WorkingMemory:
         "Return the slot that lies nearest and its cosine; None: there is none to compare."
         if not self.names or self.matrix.shape[1] != len(unit):
             return None
-        if (nearest := NEAREST_VECTOR.run) is not None:
-            best, cosine = nearest(self.matrix, unit)
-            return self.names[best], cosine
         cosines = np.einsum("ij,j->i", self.matrix, unit, dtype=np.float64).astype(np.float32)
         best = int(cosines.argmax())
         return self.names[best], float(cosines[best])

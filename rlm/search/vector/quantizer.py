@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['PRIOR_WEIGHT', 'COARSE_DIMS', 'BINARY_BITS', 'CODE_FIELDS', 'BLOCK_CELLS', 'BLOCK_ROWS', 'HAMMING_DISTANCES',
-           'COUNT_QUANTILE', 'CODE_DOTS', 'COSINE_SUMS', 'MEASURE_QUERY', 'NEAREST_VECTOR', 'Z_SCORES', 'half_to_float',
-           'center', 'vector_dot', 'center_one', 'principal_axes', 'concatenate_codes', 'binary_code', 'quantize',
-           'encode', 'decode', 'rotate_codes', 'multiply', 'code_scores', 'hamming_distances', 'arg_lowest',
-           'arg_highest', 'synthetic_vectors']
+           'COUNT_QUANTILE', 'CODE_DOTS', 'COSINE_SUMS', 'MEASURE_QUERY', 'Z_SCORES', 'half_to_float', 'center',
+           'vector_dot', 'center_one', 'principal_axes', 'concatenate_codes', 'binary_code', 'quantize', 'encode',
+           'decode', 'rotate_codes', 'multiply', 'code_scores', 'hamming_distances', 'arg_lowest', 'arg_highest',
+           'synthetic_vectors']
 
 # %% ../../../nbs/28_index/11_quantizer.ipynb #c9e37304
 import hashlib
@@ -111,17 +111,6 @@ def MEASURE_QUERY(level, unit, vector, axis, mean, codes, step, own):  # type: i
     n, scale = len(codes), step * np.float64(peak) / 127
     varied = (n * squares - total * total) * (scale * scale) / max(1, n)
     return total * scale / (n + PRIOR_WEIGHT), np.sqrt((varied + PRIOR_WEIGHT * (own * own)) / (n + PRIOR_WEIGHT))
-
-# %% ../../../nbs/28_index/11_quantizer.ipynb #0d446f94
-@loop("f4** f4*")
-def NEAREST_VECTOR(rows, unit):  # type: ignore[no-untyped-def]
-    "Return which of some rows (at least one) has the highest dot product with `unit`, the first of equals; and that product."
-    best, most = 0, VECTOR_DOT(rows[0], unit)
-    for i in range(1, len(rows)):
-        score = VECTOR_DOT(rows[i], unit)
-        if score > most:
-            best, most = i, score
-    return best, most
 
 # %% ../../../nbs/28_index/11_quantizer.ipynb #00e9c12b
 @loop("f4+ i8* i4* i4* f4** f4* f8 f8")

@@ -8,8 +8,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -60,21 +59,6 @@ def program() -> str:
     return found
 
 
-@dataclass(frozen=True)
-class ServerEntry:
-    "How a client starts the server."
-
-    name: str  # name under which the client shows it
-    command: str  # full path of the program
-    args: tuple[str, ...]  # its arguments
-
-    def as_dict(self,
-                client: str,  # one of `CLIENTS`
-                ) -> dict[str, Any]:
-        "Return the entry as this client has it."
-        return ({"type": "stdio"} if client in TYPED else {}) | {"command": self.command, "args": list(self.args)}
-
-
 def read_config(path: Path,  # a client's file
                 ) -> dict[str, Any]:  # empty if it is not there
     "Return what stands in a client's configuration. Raises `InvalidInput` for a file that is not a JSON object, and leaves it."
@@ -96,16 +80,18 @@ def read_config(path: Path,  # a client's file
 
 def merged(config: Mapping[str, Any],  # contents of a client's file
            client: str,                # one of `CLIENTS`
-           entry: ServerEntry,         # server to put into it
+           name: str,                  # name under which the client shows the server
+           command: Sequence[str],     # full path of the program that is the server, and its arguments
            ) -> dict[str, Any]:
     "Return a configuration with the server in it; everything else is as it was. Raises `InvalidInput`."
     key = SERVERS_KEY.get(client, "mcpServers")
     servers = config.get(key, {})
     if not isinstance(servers, dict):
         raise InvalidInput(f"The {key} of this file are no JSON object.", "It was not changed. Mend it first.")
-    kept = servers.get(entry.name)
-    own = (kept if isinstance(kept, dict) else {}) | entry.as_dict(client)  # an env that somebody added stays
-    return {**config, key: {**servers, entry.name: own}}
+    entry = ({"type": "stdio"} if client in TYPED else {}) | {"command": command[0], "args": list(command[1:])}
+    kept = servers.get(name)
+    own = (kept if isinstance(kept, dict) else {}) | entry  # an env that somebody added stays
+    return {**config, key: {**servers, name: own}}
 
 
 def write_config(path: Path,  # a client's file
@@ -194,9 +180,9 @@ def install(client: str, write: bool, name: str, read_only: bool, db: Path | Non
     settings, more = load_settings(config, db_path=db, namespace=namespace), [] if config is None else ["--config", str(config.absolute())]
     inside = settings.namespace if settings.sources.get("namespace") == "argument" else None
     where = ["mcp", "--db", store_from_anywhere(settings.db_path), *(["-n", inside] if inside is not None else [])]
-    entry = ServerEntry(name, program(), (*where, *more, *(["--read-only"] if read_only else [])))
+    command = [program(), *where, *more, *(["--read-only"] if read_only else [])]
     path = config_path(client, Path.cwd())
     if find_spec("mcp") is None:
         click.echo("The server needs the package mcp, which is not installed here: pip install 'rlm[mcp]'", err=True)
-    install_entry(path, lambda config: merged(config, client, entry), write, as_json,
+    install_entry(path, lambda config: merged(config, client, name, command), write, as_json,
                   (name, client.replace("-", " ").title(), "config"), {"client": client})
