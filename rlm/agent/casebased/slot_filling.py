@@ -18,6 +18,7 @@ from ..memory.questions import FILLERS, match_intents, normalize_question, words
 from ..memory.retrieval import TAKES, plain_line, varied_examples
 from ..memory.strategy import Strategy, slots_in
 from ...core.text import FUNCTION_WORDS, tokens
+from ...core.text.normal_form import LazyPattern
 
 # %% ../../../nbs/80_learning/17_slot_filling.ipynb #f0454cc8
 @dataclass(frozen=True, slots=True)
@@ -50,19 +51,14 @@ MOST_SEARCHES = 160  # searches for mentions in one question
 _LOOK = """names, kinds = {names!r}, {kinds!r}
 found = []
 for name in names:
-    tops = []
-    for item in search_entity(name, limit=40 if name in kinds else 4)["items"]:
-        if item["why"] == "last word" and name in kinds:
-            tops.append(item["iri"])
-        elif item["why"] in ("exact", "same letters", "same sound"):
+    for item in search_entity(name, limit=4)["items"]:
+        if item["why"] in ("exact", "same letters", "same sound") or (item["why"] == "last word" and name in kinds):
             found.append((name, item["iri"], item["kind"], item["why"] == "exact"))
         elif item["why"] == "nearly the same letters":
             found.append((name, item["iri"], item["kind"], item["label"]))
-    tops = [t for t in tops if len(tops) < 13 and all([t == i or relate(i, t)["is_a"] == "a is a b" for i in tops])]
-    found += [(name, t, "class", False) for t in tops]
 found[:40]"""
-_KIND = re.compile(r"\b(?:which|what|list)(?: (?:all|the|of|kinds|types|sorts))* ([a-z]{3,})(?= [a-z])"
-                   r"|(?<!\S)([가-힣]{2,}?)(?:은|는|이|가|을|를)?(?= ?(?:\?|$|뭐|무엇|어떤|알려|보여))", re.I)
+_KIND = LazyPattern(r"\b(?:which|what|list)(?: (?:all|the|of|kinds|types|sorts))* ([a-z]{3,})(?= [a-z])"
+                    r"|(?<!\S)([가-힣]{2,}?)(?:은|는|이|가|을|를)?(?= ?(?:\?|$|뭐|무엇|어떤|알려|보여))", re.I)
 
 
 def lookup_code(question: str,  # words of the question

@@ -232,7 +232,7 @@ def _used_as_name(mention: Mention, question: str) -> bool:
     if not question[:mention.start].strip() and re.match(r" (?:is|has) ", question[mention.end:]):
         return True
     ends = re.match(r"\s*(?:[?.,!]|$|(?:and|or|part|a)\b)", question[mention.end:])
-    return bool(ends and re.search(r"\b(?:an?|of|not|except|from|than|besides|excluding)\s+$", question[:mention.start], re.I))
+    return bool(ends and re.search(r"\b(?:an?|of|not|except|from|than|between|besides|excluding)\s+$", question[:mention.start], re.I))
 
 # %% ../../../nbs/80_learning/04_linking.ipynb #6be7eade
 def link(mentions: Sequence[Mention],           # mentions of a question

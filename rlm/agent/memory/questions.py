@@ -237,6 +237,7 @@ _K_WHAT = r"(?:무엇|뭐|무슨 [가-힣]+|어떤 [가-힣]+|어느 [가-힣]+|
 _TURNED = re.compile("|".join([
     rf"\{{\}}[^?.{{]*\b(?:{_DOWN}|{_UP}) (?:of|to) (?:what|which)\b",
     rf"\{{\}} (?:is|are) (?:an? |the )*(?:{_DOWN}|{_UP}) (?:of|to)\s*(?:[?.]|$)",
+    r"\{\} (?:(?!and\b|have\b|has\b)\w+ ){0,2}(?:under|below|beneath)(?: (?:what|which)\b|\s*(?:[?.]|$))",
     rf"\b(?:what|which)\b[^?.{{]*\{{\}}[^?.{{]*\b(?:{_DOWN}|{_UP}) (?:of|to|than)\s*(?:[?.]|$)",
     rf"\b(?:of|to) (?:what|which)\b[^?.{{]*\{{\}}[^?.{{]*\b(?:{_DOWN}|{_UP})\b",
     r"\b(?:what|which)\b[^?.{]*\{\}[^?.{]*\b(?:speciali[sz]e|refine|narrow)s?[\s?.]*$",

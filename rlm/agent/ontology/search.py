@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from .graph import OWL, RDFS, is_iri, local_name, split_name
+from .hierarchy import Hierarchies
 from .vocabulary import Ontology, SpellingIndex
 from ...core.text import normalise, tokens
 
@@ -150,14 +151,15 @@ class TermSearch:
         return found
 
     @cached_property
-    def _heads(self) -> dict[str, set[str]]:
-        "The last word of a label of several words → the classes of such labels: *food* names *fermented food* for short."
-        found: dict[str, set[str]] = defaultdict(set)
+    def _heads(self) -> dict[str, str]:
+        "The last word of labels of several words → the class of such a label that is above the others: *food* stands for *fermented food*."
+        found, classes = defaultdict[str, set[str]](set), Hierarchies(self.ontology.graph, self.ontology.kinds).classes
         for iri in self.ontology.kinds.by_kind["class"]:
             for name in (split_name(s.text).split() for s in self.ontology.labels.labels(iri)):
                 if len(name) > 1:
                     found[" ".join(tokens(name[-1]))].add(iri)
-        return found
+        above = {iri: {iri, *classes.ancestors(iri)} for some in found.values() for iri in some}
+        return {word: top for word, some in found.items() for top in sorted(some) if all(top in above[iri] for iri in some)}
 
     @cached_property
     def _spellings(self) -> SpellingIndex:
@@ -215,8 +217,8 @@ class TermSearch:
         alike = {*letters.get(_letters_only(query), ()), *letters.get(_letters_only(bare), ())} if _letters_only(query) else set()
         if exact & self._numbers.keys() or alike or len(bare.split()) > 4:
             near: dict[str, float] = {}
-        elif bare.strip() and " " not in bare.strip() and (heads := self._heads.get(" ".join(tokens(bare)))):
-            near = dict.fromkeys(heads, 30.0)
+        elif bare.strip() and " " not in bare.strip() and (head := self._heads.get(" ".join(tokens(bare)))):
+            near = {head: 30.0}
         elif heard_sounds(bare):
             near = dict.fromkeys(self.by_sound(bare), 40.0)
         else:
