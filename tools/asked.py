@@ -23,7 +23,8 @@ READ = ("first, set aside",)  # asked before its answers were read: its rows sta
 SETS = {"naturally_dev": "first, development", "naturally_held": "first, since read", "anew_dev": "second, development",
         "anew_held": "second, set aside", "freshly_dev": "third, development", "freshly_held": "third, set aside",
         "sets_dev": "fourth, development", "sets_held": "fourth, set aside", "plainly": "fifth",
-        "conditions": "sixth", "newly_dev": "seventh", "lately": "eighth"}
+        "conditions": "sixth", "newly_dev": "seventh", "lately": "eighth",
+        "openly_dev": "ninth, development", "openly_held": "ninth, set aside"}
 
 MARKS = ("right", "wrong", "refused")
 
