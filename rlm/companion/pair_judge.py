@@ -34,7 +34,7 @@ from .value_equality import same_value, verb_of
 from ..core.clock import Clock
 from ..core.guard import may_overrule
 from ..core.text import split_sentences, tokens
-from ..core.text.calendar_words import WEEKDAY
+from ..core.text.calendar_words import KOREAN_WEEKDAY, WEEKDAY
 from ..core.text.kinship import FAMILY, english_names
 from ..core.text.normal_form import LazyPattern, text_cache
 from ..core.text.number_words import ENGLISH_NUMBERS, KOREAN_COUNTING, one_of
@@ -168,7 +168,7 @@ def told_of_another(old: str,  # words of the older memory
     a, b, own = text_cues(old), text_cues(new), _OWN_PERSON.match(new)
     start = own.end() if own else 0
     who = _cue_patterns()[CUES.index("person")].match(new, start) or _near_korean().match(new, start)
-    if who is None or not (who[0].isascii() or new.startswith(("은", "는", "이 ", "가", "도"), who.end()) or who[0][-1] in "은이"):
+    if who is None or not (who[0].isascii() or new.startswith(("은", "는", "이 ", "가", "도", " "), who.end()) or who[0][-1] in "은이"):
         return False
     of_others = {s.key[0].removeprefix("user's ") for s in a.facts} - {"user"}
     if not a.facts or near_names().get(who[0], who[0]) in of_others or not all(name in near_names() for name in of_others):
@@ -176,13 +176,15 @@ def told_of_another(old: str,  # words of the older memory
     return not (a.people & b.people or _SELF.search(new, start))
 
 
-_OF_A_DAY = LazyPattern(rf"\b(?:today|tonight|yesterday|last night|this (?:morning|afternoon|evening|week|weekend|{WEEKDAY}))\b|"
-                        "오늘|어제|어젯밤|이번 ?주", re.I)
+_OF_A_DAY = LazyPattern(rf"\b(?:today|tonight|yesterday|last (?:night|{WEEKDAY})|"
+                        rf"this (?:morning|afternoon|evening|week|weekend|{WEEKDAY}))\b|"
+                        rf"오늘|어제|어젯밤|이번 ?주|지난 ?{KOREAN_WEEKDAY}", re.I)
 _FROM_THEN_ON = LazyPattern(r"\b(?:from|as of|since|starting) (?:today|tonight|yesterday|this)\b|(?:오늘|어제|이번 ?주)부터|"
                             r"\b(?:let (?:me|us) go|fired|sacked|redundant|laid off)\b", re.I)
 _SUPPOSED = LazyPattern(  # *if Erik snores again I'm divorcing him*, *The doctor wants me to stop some day*
     r"\bif\b.*\b(?:I'?m|I'?ll|I'?d|we'?re|we'?ll|we'?d|would|will)\b|\b(?:I'?ll|I'?d|would)\b.*\bif\b|\bwants? (?:me|us) to\b|"
-    r"\bsome ?day\b|\b(?:nearly|almost) [a-z]+(?:ed|t|d|ght|ft)\b|뻔 ?(?:했|하)|"
+    r"\bsome ?day\b|\bmight\b|\bsounds (?:nice|good|great|lovely|fun)\b|지도 ?(?:모르|몰라)|"
+    r"\b(?:nearly|almost) [a-z]+(?:ed|t|d|ght|ft)\b|뻔 ?(?:했|하)|"
     r"(?:으면|[가-힣]면) .*(?:거야|거예요|겠어|겠다|버릴|할래)|언젠가|고 싶", re.I)
 _TOLD_STORY = LazyPattern(r"\b(?:in|watch\w*|read\w*|saw) (?:the|a|an|my|this|that) (?:[\w-]+ )?"
                           r"(?:film|movie|novel|series|show|episode|book|play|drama|song|game)\b|"
@@ -198,6 +200,7 @@ _HOUR = LazyPattern(r"\bat \d|\d:\d\d|\d ?[ap]\.?m\b|o'clock|\d ?시(?!간)", re
 _HABITUAL = LazyPattern(r"\b(?:every|each|daily|an? (?:day|week|month)|times|usually|always)\b|매일|하루|마다|항상|보통|늘 |주 ?\d", re.I)
 _PEOPLE = rf"(?:{'|'.join(english_names(*FAMILY, 'acquaintance', 'boss', 'flatmate', 'landlord'))}|friend|neighbou?r|colleague)"
 _OF_ANOTHERS = LazyPattern(rf"(?:(?:my|our) )?(?:\w+)['’]s (?:\w+ )?(?P<n>{_PEOPLE})s?\b", re.I)  # *Theo's cousin is four now*
+_DENIED_BEFORE = LazyPattern(r"(?:\bnever|\bnot|n['’]t)(?: \w+)? $|(?<![가-힣])안 $", re.I)
 _NOT_YET = LazyPattern(r"\byet\b|\bnever\b|아직|(?:본|간|해본) 적", re.I)  # what the first time ends
 _ADDED = LazyPattern(r"\b(?:too|as well)[.!]*$|\balso\b|둘째|하나 더", re.I)  # what comes besides ends nothing
 _STATES = {"residence": "place", "kind of residence": "place", "place of work": "work",
@@ -214,7 +217,8 @@ def leaves_as_it_was(old: str,  # words of the older memory
     of an amount), a condition, a wish or a story, of another person's change or a thing that was moved, or of a lasting state of another
     kind: *moved to Leuven* of *works at Imec*."""
     a, b = text_cues(old), text_cues(new)
-    told = [b.cues[CUES.index(name)] for name in ("change", "end", "begin")]
+    once = text_cues(_instead().sub("", new)) if _HABITUAL.search(old) else b  # *tea instead of coffee this morning* of *every morning*
+    told = [once.cues[CUES.index(name)] for name in ("change", "end", "begin")]
     measured = bool(a.numbers and b.numbers) and not (_HABITUAL.search(old) or _HOUR.search(old) or _HOUR.search(new))
     if (_OF_A_DAY.search(new) and not (measured or _FROM_THEN_ON.search(new) or any(told))) or _SUPPOSED.search(new):
         return True
@@ -235,6 +239,8 @@ def leaves_as_it_was(old: str,  # words of the older memory
             return True
         if "place" in kinds[0] and _MOVED_THING.match(new):
             return True
+    if any(_DENIED_BEFORE.search(new, 0, m.start()) for m in _cue_patterns()[CUES.index("end")].finditer(new)):
+        return True  # *I never cancelled it*
     return all(k and "" not in k for k in kinds) and kinds[0].isdisjoint(kinds[1]) and text_facts(new).nothing_else
 
 
@@ -294,7 +300,9 @@ def says_more(old: str,  # words of the older memory
 
 # %% ../../nbs/85_companion/18_pair_judge.ipynb #7d88f275
 _NTH = LazyPattern(r"(?<![\d.,:])(?P<n>\d{1,5})(?:st|nd|rd|th)? ?"
-                   r"(?P<of>학년|학기|반|층|호|과|장|기|주차|회차|차시|편|grade|floor|chapter|lesson|session)", re.I)
+                   r"(?P<of>학년|학기|반|층|호|과|장|기|주차|회차|차시|편|번(?= [가-힣]+[은는이가] )|"
+                   r"grade|floor|chapter|lesson|session)", re.I)
+_CODE = LazyPattern(r"\b([a-z]{2,})-?(\d+)\b")  # *note7*
 _NUMBER_TOLD = LazyPattern(r"\b(?:is|are|am|was|were|be)\b|['’](?:s|m|re)\b|[가-힣](?:야|요|다|어|아|음|됨)[.!]*$")
 
 
@@ -302,7 +310,8 @@ def tells_another_number(old: str,  # words of the older memory
                          new: str,  # words of the newer one
                          ) -> bool:
     "Return whether two memories are about things of one noun with different numbers, and the newer tells no change: *grade 3*, *grade 4*."
-    named = [dict(numbered_things(text)) | {m["of"].casefold(): m["n"] for m in _NTH.finditer(text)} for text in (old, new)]
+    named = [dict([*_CODE.findall(text.casefold()), *numbered_things(text), *((m["of"].casefold(), m["n"]) for m in _NTH.finditer(text))])
+             for text in (old, new)]
     differ = [noun for noun, number in named[0].items() if named[1].get(noun, number) != number]
     if not differ or tells_change(new) or any(text_cues(new).cues[CUES.index(name)] for name in ("change", "correction")):
         return False
@@ -318,6 +327,10 @@ _WRONGLY_BELIEVED = LazyPattern(  # *Turns out I'm not allergic to cats*, `알�
 _OF_PREDICATES = frozenset(tokens(  # words of what is said of a thing, which name none
     "allergic allergy allergies intolerant intolerance called named name like likes love eat drink take taking have has had got after all "
     "really actually anymore any more even at in on it that this 알고 보니 알레르기 알러지 이름 알아보니 검사"))
+_AMOUNT_OF = LazyPattern(  # what it is whose amount has changed
+    r"(?:(?:my|our|the|his|her|and|but|so|oh) )*(?!(?:it|that|this|they|I|we)\b)(?P<en>[\w' -]+?)(?: has| have| is|['’]s)?(?: just)? "
+    r"(?:g(?:one|oing|oes)|went|came|comes?|coming) (?:up|down)\b.*\d|"
+    r"(?P<ko>[가-힣 ]+?)[이가은는도]? ?[\d,.]+ ?[가-힣]*로 ?\S*(?:올[라랐려렸]|내렸|인[상하])", re.I)
 _OF_NAMES = LazyPattern(r"\b(?:name[ds]?|call(?:ed|s)? me|surname|nickname|go(?:es)? by|born|birthday)\b|"
                         "이름|성함|불러|개명|생일|생신|태어", re.I)
 
@@ -349,6 +362,8 @@ def is_about_something_else(old: str,  # words of the older memory
     denied = frozenset(tokens(_WHO_SAYS.sub("", m["en"] or m["ko"] or ""))) - _OF_PREDICATES if m else frozenset()
     if _other_event(old, a.facts, text_cues(new).facts) or (_denies_another(old, new) and text_facts(new).nothing_else):
         return True
+    if (m := _AMOUNT_OF.match(new)) and _NUMBERS.search(old) and a.words.isdisjoint(tokens(m["en"] or m["ko"])):
+        return True  # *Netflix went up to 18* of *The gym is 30 a month*
     if any(word in old for word in denied if not word.isascii()):  # *암* of `암이래`
         return False
     return bool(denied) and denied.isdisjoint(frozenset(tokens(old)) | a.words)

@@ -15,9 +15,11 @@ from rlm.companion.pair_judge import (
     PairJudgement,
     PairReader,
     is_about_something_else,
+    leaves_as_it_was,
     pair_models,
     tells_another_number,
     together,
+    told_of_another,
 )
 from rlm.core.clock import ManualClock
 from rlm.search.candidates import LATER, LIKELY
@@ -416,3 +418,21 @@ def test_a_thing_with_another_number_is_another_thing(old: str, new: str, anothe
     ("My name is Dana.", "Everyone calls me Dee now, so call me that.", False)])
 def test_a_belief_that_was_wrong_changes_only_what_names_it(old: str, new: str, other: bool) -> None:
     assert is_about_something_else(old, new) is other
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("Gym membership is 30 a month.", "Netflix went up to 18 a month."), ("월세 65만원이야", "헬스장 회비 7만원으로 올랐어"),
+    ("I drink coffee every morning", "had tea instead of coffee this morning"),
+    ("일요일마다 테니스 쳐", "지난 일요일엔 테니스 대신 배드민턴 쳤어"), ("나는 아반떼 타고 다녀", "아빠 아반떼 팔고 투싼 샀어"),
+    ("We're going to Portugal in August.", "might go to Greece instead, not sure"), ("I subscribe to Netflix", "I never cancelled Netflix"),
+    ("1번 배는 항구에 묶여 있어", "2번 배는 항구에 묶여 있어"), ("note number4 shared", "note number5 shared")])
+def test_what_is_about_something_else_or_sure_of_nothing_leaves_a_memory_as_it_is(old: str, new: str) -> None:
+    assert any(rule(old, new) for rule in (leaves_as_it_was, tells_another_number, is_about_something_else, told_of_another))
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("Gym membership is 30 a month.", "The gym went up to 35 a month."), ("월세 65만원이야", "월세 70만원으로 올랐어"),
+    ("I drink coffee every morning", "I have tea instead of coffee now"), ("I subscribe to Netflix", "I cancelled Netflix"),
+    ("나는 아반떼 타고 다녀", "아반떼 팔고 투싼 샀어")])
+def test_what_is_about_the_same_is_judged(old: str, new: str) -> None:
+    assert not any(rule(old, new) for rule in (leaves_as_it_was, tells_another_number, is_about_something_else, told_of_another))
