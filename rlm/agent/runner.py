@@ -291,10 +291,6 @@ async def arun(query: str,  # the question
     return await asyncio.to_thread(run, query, *given, **options)
 
 
-class _StreamClosed(RlmError):
-    "Raised inside a run to end it when its steps are no longer read."
-
-
 def stream(query: str,      # the question
            *given: Any,     # arguments of `run`
            **options: Any,  # options of `run`, without on_step
@@ -304,7 +300,7 @@ def stream(query: str,      # the question
 
     def tell(step: Step) -> None:
         if closed.is_set():
-            raise _StreamClosed("The stream of this run was closed.")
+            raise RlmError("The stream of this run was closed.")  # its steps are no longer read
         events.put(step)
 
     def work() -> None:
