@@ -168,7 +168,7 @@ def told_of_another(old: str,  # words of the older memory
     a, b, own = text_cues(old), text_cues(new), _OWN_PERSON.match(new)
     start = own.end() if own else 0
     who = _cue_patterns()[CUES.index("person")].match(new, start) or _near_korean().match(new, start)
-    if who is None or not (who[0].isascii() or new.startswith(("은", "는", "이 ", "가", "도", " "), who.end()) or who[0][-1] in "은이"):
+    if who is None or not (who[0].isascii() or new.startswith(("은", "는", "이 ", "가", "도"), who.end()) or who[0][-1] in "은이"):
         return False
     of_others = {s.key[0].removeprefix("user's ") for s in a.facts} - {"user"}
     if not a.facts or near_names().get(who[0], who[0]) in of_others or not all(name in near_names() for name in of_others):
@@ -362,7 +362,8 @@ def is_about_something_else(old: str,  # words of the older memory
     denied = frozenset(tokens(_WHO_SAYS.sub("", m["en"] or m["ko"] or ""))) - _OF_PREDICATES if m else frozenset()
     if _other_event(old, a.facts, text_cues(new).facts) or (_denies_another(old, new) and text_facts(new).nothing_else):
         return True
-    if (m := _AMOUNT_OF.match(new)) and _NUMBERS.search(old) and a.words.isdisjoint(tokens(m["en"] or m["ko"])):
+    if (m := _AMOUNT_OF.match(new)) and _NUMBERS.search(old) and m["ko"] not in near_names() and (
+            a.words.isdisjoint(tokens(m["en"] or m["ko"]))):
         return True  # *Netflix went up to 18* of *The gym is 30 a month*
     if any(word in old for word in denied if not word.isascii()):  # *암* of `암이래`
         return False

@@ -423,7 +423,7 @@ def test_a_belief_that_was_wrong_changes_only_what_names_it(old: str, new: str, 
 @pytest.mark.parametrize(("old", "new"), [
     ("Gym membership is 30 a month.", "Netflix went up to 18 a month."), ("월세 65만원이야", "헬스장 회비 7만원으로 올랐어"),
     ("I drink coffee every morning", "had tea instead of coffee this morning"),
-    ("일요일마다 테니스 쳐", "지난 일요일엔 테니스 대신 배드민턴 쳤어"), ("나는 아반떼 타고 다녀", "아빠 아반떼 팔고 투싼 샀어"),
+    ("일요일마다 테니스 쳐", "지난 일요일엔 테니스 대신 배드민턴 쳤어"),
     ("We're going to Portugal in August.", "might go to Greece instead, not sure"), ("I subscribe to Netflix", "I never cancelled Netflix"),
     ("1번 배는 항구에 묶여 있어", "2번 배는 항구에 묶여 있어"), ("note number4 shared", "note number5 shared")])
 def test_what_is_about_something_else_or_sure_of_nothing_leaves_a_memory_as_it_is(old: str, new: str) -> None:
