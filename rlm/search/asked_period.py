@@ -119,6 +119,9 @@ _HAPPENED = LazyPattern(r"\b(?:was|were|had|did|been|ago|yesterday|last|(?<!is )
                         "[했갔왔냈봤났눴땠샀탔됐]", re.I)
 
 
+_READ = 1_000  # characters of a text that are read for a day
+_MAY_NAME = LazyPattern(r"\d|day|tomorrow|tonight|morning|afternoon|evening|week|month|year|"
+                        "요일|욜|오늘|내일|모레|이번|다음|앞으로|내년|[뒤후]", re.I)
 _EVERY = LazyPattern(rf"\b(?:every|each) (?P<name>{WEEKDAY})\b|\b(?P<names>{WEEKDAY})s\b|매주 ?(?P<k>{KOREAN_WEEKDAY})|"
                      rf"(?P<ks>{KOREAN_WEEKDAY})마다", re.I)
 
@@ -129,7 +132,9 @@ def named_days(text: str,       # text of a memory
                period: Period | None = None,  # time in which days that come again count, *every Friday*; None: they don't
                ) -> list[Period]:  # in that zone; none longer than a week
     """Return the days to come that a text names, seen from when it was told: *dentist on the 12th*, *tomorrow*, 12월 5일. A weekday counts
-    where the text tells nothing that has happened."""
+    where the text tells nothing that has happened. Only the first 1,000 characters are read."""
+    if _MAY_NAME.search(text := text[:_READ]) is None:
+        return []
     found, today = relative_periods(text, said, where)[0], midnight(said, where)
     dates = [d for d in dates_in(text) if d.month and d.day]
     for date in dates:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from time import process_time
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -108,6 +109,13 @@ def test_a_period_is_read(question: str) -> None:
     ("이번 주말에 김장한다", ["05-23"])])
 def test_the_days_that_a_text_names(text: str, days: list[str]) -> None:
     assert [f"{start:%m-%d}" for start, _ in named_days(text, NOW)] == days
+
+
+@pytest.mark.parametrize("piece", ["1일 ", "the 3rd ", "on friday ", "in the ", "every monday ", "월요일마다 "])
+def test_of_a_long_text_the_beginning_is_read(piece: str) -> None:
+    begun = process_time()
+    named_days(piece * 50_000, NOW, period=(NOW, NOW))
+    assert process_time() - begun < 1
 
 
 def test_what_was_planned_then_stands_below_what_happened_then() -> None:
