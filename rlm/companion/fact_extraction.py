@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['MOST_CHARACTERS', 'COUNTED', 'MEANT', 'TAKEN_BACK', 'LEFT_OUT', 'MOST_DENIED', 'ANSWER', 'SCHEMA', 'ASKED',
            'MOST_SENT', 'MOST_READ', 'LONGEST', 'HALF', 'MOST_WORDS', 'corrects', 'correction', 'alike',
-           'value_in_place', 'TextFacts', 'text_facts', 'denied_statements', 'is_untrue', 'asked_relations',
-           'asked_facts', 'asked_of_listener', 'answered', 'NumberedTurn', 'turn_batches', 'ModelMemory', 'said',
+           'value_in_place', 'TextFacts', 'text_facts', 'denied_statements', 'is_untrue', 'asked_of_listener',
+           'answered', 'asked_relations', 'asked_facts', 'NumberedTurn', 'turn_batches', 'ModelMemory', 'said',
            'read_memory', 'read_fact', 'read_memories']
 
 # %% ../../nbs/85_companion/04_fact_extraction.ipynb #361de099
@@ -391,6 +391,68 @@ def is_untrue(text: str,  # words of a memory or a turn
     told = any(map(_is_untrue, sentences, [*sentences[1:], ""]))
     return told and not text_facts(text).statements
 
+# %% ../../nbs/85_companion/04_fact_extraction.ipynb #96abbee9
+_LEAD = (r"(?:(?:and|so|ok(?:ay)?|great|nice|by the way|그럼|그런데|혹시|실례지만|참고로)[,!.]* )*"
+         r"(?:(?:당신|사용자님|고객님|본인)[은는의]? )?")
+_ASKED_OF_LISTENER = tuple((relation, LazyPattern(rf"{_LEAD}(?:{pattern})[?？! ]*", re.I)) for relation, pattern in (
+    ("", r"what(?:'s| is| are) your (?P<r>(?:favou?rite [\w ]{3,20}|[\w ]{3,16}))|when(?:'s| is) your (?P<b>birthday)|"
+         r"(?P<n>이름|성함|생일|생신|나이|연세|직업|취미|고향|전공)(?:이|가|은|는)? ?(?:어떻게|뭐|무엇|뭔|언제|어디|몇|있)[가-힣 ]*|"
+         r"(?P<f>(?:제일 |가장 )?좋아하(?:는|시는) [가-힣]{1,6}?)(?:은|는|이|가)? ?(?:뭐|무엇|어떤)[가-힣 ]*"),
+    ("hobby", r"(?:do you have |have you got )?(?:any )?hobb(?:y|ies)|what do you do (?:for fun|in your (?:free|spare) time)"),
+    ("allergy", r"(?:do you have |have you got )?(?:any )?(?:food )?allerg(?:y|ies)|are you allergic to anything|"
+                r"(?:알레르기|알러지)(?:가|는)? ?있[가-힣 ]*"),
+    ("name", r"what (?:should|can|do|may) (?:i|we|people) call you"),
+    ("age", r"how old are you|몇 ?살[가-힣 ]*"), ("birthplace", r"where (?:are you|do you come) (?:originally )?from"),
+    ("residence", r"(?:where|(?:what|which) (?:city|town|country)) (?:do you live|are you (?:based|living))(?: in)?(?: now)?|"
+                  r"(?:지금 |현재 )?어디(?:에|에서|서)? ?(?:사[세시]|살|거주)[가-힣 ]*|사[시는]는 (?:곳|데)[이가은는]? ?어디[가-힣 ]*"),
+    ("employer", r"(?:where|who) do you work(?: for| at)?(?: now)?|"
+                 r"(?:어디|어느 회사|무슨 회사)(?:에|에서|서)? ?(?:다니|일하|근무)[가-힣 ]*"),
+    ("occupation", r"what do you do(?: for (?:a living|work))?|(?:무슨|어떤) ?일(?:을)? ?하[가-힣 ]*")))
+_TELLABLE = frozenset(("name", "birthday", "age", "occupation", "hobby", "birthplace", "major", "residence", "employer", "school",
+                       "allergy", "diet"))
+_ANSWER_LEAD = LazyPattern(r"(?:(?:oh|well|um+|hm+|mostly|mainly|definitely|always|아|음|저는|전)[, ]+)*(?:(?:it(?:'s| is)|i(?:'m| am)) )?"
+                          r"(?:(?:in|at|on|from) )?(?:an? |the )?", re.I)
+_ANSWER_END = LazyPattern(r"(?:이에요|예요|이예요|입니다|이야|(?<=[가-힣])야|이요|에요|(?<=[가-힣])요)?[.!~ㅎㅋ^ ]*$")
+_NO_ANSWER = LazyPattern(  # what refuses, agrees or says nothing of itself
+    r"(?:y(?:es|eah|ep|up)|no|nope|none|nothing|not|never|maybe|i|you|we|he|she|they|it|my|your|idk|dunno|why|what|who|how|where|sure|"
+    r"ok(?:ay)?|thanks?|sorry|nowhere|guess|secret|later|both|same|depends|here|there|alone|abroad|far|nearby|home|good|great|fine|lots?|"
+    r"many|several|some\w*|any\w*|every\w*|all|private|stop|wait|hey|hi|hello|please|just|that|this|if|still|too|old|young|soon)\b|"
+    r"(?:네|예|응|어|음)(?:[,.! ]|$)|아니|없|글쎄|모르|몰라|비밀|그냥|왜|딱히|별로|그[건거게]|여러|많|안 |잘 |혼자|여기|거기|아직|"
+    "[ㄱ-ㅎ]", re.I)
+_TOLD_AS = {"age": LazyPattern(r"\d|ty\b|teen\b|살|스물|서른|마흔|쉰|예순"), "birthday": LazyPattern(r"\d|일$|월$")}
+ANSWER = 60  # characters of an answer, at most: a longer one is a statement of its own
+
+
+def asked_of_listener(text: str,  # words of an assistant
+                      ) -> str:   # relation of the one who answers; empty: none, or more than one thing is asked
+    "Return what the one question of a turn asks its listener: *Nice! Where do you live?*, `취미가 뭐예요?`."
+    asked = [s.strip() for s in split_sentences(text) if s.strip().endswith(("?", "？"))]
+    for relation, pattern in _ASKED_OF_LISTENER if len(asked) == 1 else ():
+        if m := pattern.fullmatch(asked[0]):
+            named = next(filter(None, m.groups()), "")
+            found = relation or relation_of(named.replace("하시는", "하는"), False)[0]
+            return found if found in _TELLABLE or found.startswith("favourite ") else ""
+    return ""
+
+
+def answered(question: str,  # words of an assistant, which asks
+             answer: str,    # words of the turn after, that state nothing by themselves: `부산이요.`
+             speaker: str = "user",  # speaker of the answer
+             ) -> list[Statement]:
+    "Return what a short answer to an assistant's question states: *Do you have any hobbies?*, *Running and chess.*"
+    plain = _ANSWER_END.sub("", answer.strip())
+    if len(answer) > ANSWER or "?" in answer or not (relation := asked_of_listener(question)):
+        return []
+    single = relation_of(relation, False)[1]
+    parts = [plain] if single else re.split(r",? and |, |(?<=[가-힣])(?:이랑|랑|하고) ", plain)
+    values = [part[m.end():].strip() if (m := _ANSWER_LEAD.match(part)) else part for part in parts]
+    if relation == "residence" and not plain.isascii():
+        values = [v.removesuffix("에") for v in values]
+    form = _TOLD_AS.get(relation)
+    if any(not v or _NO_ANSWER.match(v) or len(v.split()) > 4 or (form and not form.search(v)) for v in values):
+        return []
+    return [Statement(speaker, relation, v, single) for v in values]
+
 # %% ../../nbs/85_companion/04_fact_extraction.ipynb #f471c930
 _OWNED = LazyPattern(r"\b(?:my|our) ((?:[\w-]+ )?[\w-]+)|(?:^| )(?:내|제|나의|저의|우리) ([가-힣]+(?: [가-힣]+)?)", re.I)
 _PARTICLE = LazyPattern(r"(?<=[가-힣])(?:이었|였|이|가|은|는|을|를|도|야|(?<=[이였었])지|뭐|더라)+$")
@@ -488,68 +550,6 @@ def asked_facts(question: str,  # questions that are asked
         out.append((who, relation_of(m[2], False)[0]))
     near = [] if question.isascii() else asked_of_near(question)
     return list(dict.fromkeys((name, relation) for subject, relation in out + near for name in kin_subjects(subject)))
-
-# %% ../../nbs/85_companion/04_fact_extraction.ipynb #96abbee9
-_LEAD = (r"(?:(?:and|so|ok(?:ay)?|great|nice|by the way|그럼|그런데|혹시|실례지만|참고로)[,!.]* )*"
-         r"(?:(?:당신|사용자님|고객님|본인)[은는의]? )?")
-_ASKED_OF_LISTENER = tuple((relation, LazyPattern(rf"{_LEAD}(?:{pattern})[?？! ]*", re.I)) for relation, pattern in (
-    ("", r"what(?:'s| is| are) your (?P<r>(?:favou?rite [\w ]{3,20}|[\w ]{3,16}))|when(?:'s| is) your (?P<b>birthday)|"
-         r"(?P<n>이름|성함|생일|생신|나이|연세|직업|취미|고향|전공)(?:이|가|은|는)? ?(?:어떻게|뭐|무엇|뭔|언제|어디|몇|있)[가-힣 ]*|"
-         r"(?P<f>(?:제일 |가장 )?좋아하(?:는|시는) [가-힣]{1,6}?)(?:은|는|이|가)? ?(?:뭐|무엇|어떤)[가-힣 ]*"),
-    ("hobby", r"(?:do you have |have you got )?(?:any )?hobb(?:y|ies)|what do you do (?:for fun|in your (?:free|spare) time)"),
-    ("allergy", r"(?:do you have |have you got )?(?:any )?(?:food )?allerg(?:y|ies)|are you allergic to anything|"
-                r"(?:알레르기|알러지)(?:가|는)? ?있[가-힣 ]*"),
-    ("name", r"what (?:should|can|do|may) (?:i|we|people) call you"),
-    ("age", r"how old are you|몇 ?살[가-힣 ]*"), ("birthplace", r"where (?:are you|do you come) (?:originally )?from"),
-    ("residence", r"(?:where|(?:what|which) (?:city|town|country)) (?:do you live|are you (?:based|living))(?: in)?(?: now)?|"
-                  r"(?:지금 |현재 )?어디(?:에|에서|서)? ?(?:사[세시]|살|거주)[가-힣 ]*|사[시는]는 (?:곳|데)[이가은는]? ?어디[가-힣 ]*"),
-    ("employer", r"(?:where|who) do you work(?: for| at)?(?: now)?|"
-                 r"(?:어디|어느 회사|무슨 회사)(?:에|에서|서)? ?(?:다니|일하|근무)[가-힣 ]*"),
-    ("occupation", r"what do you do(?: for (?:a living|work))?|(?:무슨|어떤) ?일(?:을)? ?하[가-힣 ]*")))
-_TELLABLE = frozenset(("name", "birthday", "age", "occupation", "hobby", "birthplace", "major", "residence", "employer", "school",
-                       "allergy", "diet"))
-_ANSWER_LEAD = LazyPattern(r"(?:(?:oh|well|um+|hm+|mostly|mainly|definitely|always|아|음|저는|전)[, ]+)*(?:(?:it(?:'s| is)|i(?:'m| am)) )?"
-                          r"(?:(?:in|at|on|from) )?(?:an? |the )?", re.I)
-_ANSWER_END = LazyPattern(r"(?:이에요|예요|이예요|입니다|이야|(?<=[가-힣])야|이요|에요|(?<=[가-힣])요)?[.!~ㅎㅋ^ ]*$")
-_NO_ANSWER = LazyPattern(  # what refuses, agrees or says nothing of itself
-    r"(?:y(?:es|eah|ep|up)|no|nope|none|nothing|not|never|maybe|i|you|we|he|she|they|it|my|your|idk|dunno|why|what|who|how|where|sure|"
-    r"ok(?:ay)?|thanks?|sorry|nowhere|guess|secret|later|both|same|depends|here|there|alone|abroad|far|nearby|home|good|great|fine|lots?|"
-    r"many|several|some\w*|any\w*|every\w*|all|private|stop|wait|hey|hi|hello|please|just|that|this|if|still|too|old|young|soon)\b|"
-    r"(?:네|예|응|어|음)(?:[,.! ]|$)|아니|없|글쎄|모르|몰라|비밀|그냥|왜|딱히|별로|그[건거게]|여러|많|안 |잘 |혼자|여기|거기|아직|"
-    "[ㄱ-ㅎ]", re.I)
-_TOLD_AS = {"age": LazyPattern(r"\d|ty\b|teen\b|살|스물|서른|마흔|쉰|예순"), "birthday": LazyPattern(r"\d|일$|월$")}
-ANSWER = 60  # characters of an answer, at most: a longer one is a statement of its own
-
-
-def asked_of_listener(text: str,  # words of an assistant
-                      ) -> str:   # relation of the one who answers; empty: none, or more than one thing is asked
-    "Return what the one question of a turn asks its listener: *Nice! Where do you live?*, `취미가 뭐예요?`."
-    asked = [s.strip() for s in split_sentences(text) if s.strip().endswith(("?", "？"))]
-    for relation, pattern in _ASKED_OF_LISTENER if len(asked) == 1 else ():
-        if m := pattern.fullmatch(asked[0]):
-            named = next(filter(None, m.groups()), "")
-            found = relation or relation_of(named.replace("하시는", "하는"), False)[0]
-            return found if found in _TELLABLE or found.startswith("favourite ") else ""
-    return ""
-
-
-def answered(question: str,  # words of an assistant, which asks
-             answer: str,    # words of the turn after, that state nothing by themselves: `부산이요.`
-             speaker: str = "user",  # speaker of the answer
-             ) -> list[Statement]:
-    "Return what a short answer to an assistant's question states: *Do you have any hobbies?*, *Running and chess.*"
-    plain = _ANSWER_END.sub("", answer.strip())
-    if len(answer) > ANSWER or "?" in answer or not (relation := asked_of_listener(question)):
-        return []
-    single = relation_of(relation, False)[1]
-    parts = [plain] if single else re.split(r",? and |, |(?<=[가-힣])(?:이랑|랑|하고) ", plain)
-    values = [part[m.end():].strip() if (m := _ANSWER_LEAD.match(part)) else part for part in parts]
-    if relation == "residence" and not plain.isascii():
-        values = [v.removesuffix("에") for v in values]
-    form = _TOLD_AS.get(relation)
-    if any(not v or _NO_ANSWER.match(v) or len(v.split()) > 4 or (form and not form.search(v)) for v in values):
-        return []
-    return [Statement(speaker, relation, v, single) for v in values]
 
 # %% ../../nbs/85_companion/04_fact_extraction.ipynb #66b5a17b
 if TYPE_CHECKING:  # loaded when a model reads

@@ -186,6 +186,7 @@ def asked_period(question: str,  # question as it was asked
 _OF_ALL = LazyPattern(r"\b(?:everything|all|remember(?:ed)?|know|told|said|memor(?:y|ies)|notes?|newest|latest|last|"
                       r"recent(?:ly)?|lately|new)\b|"
                       "기억|아는|알아|알고|최근|마지막|방금|요즘|다 |전부|모두|뭐라고|메모", re.I)
+_ASKS = LazyPattern(r"\b(?:what|show|tell|list|give|summari[sz]e|recap|do you|can you)|뭐|뭘|무엇|무얼|보여|알려|말해|요약|정리", re.I)
 _NO_THING = LazyPattern(r"myself|newest|latest|last|recent(?:ly)?|lately|just|now|entire|whole|thus|far|ever|lot|"
                         r"나에|저에|대해서?|관해서?|관한|아는|알아\w*|알고\w*|최근\w*|마지막\w*|방금|요즘|지금|까지|지금까지|뭐라고\w*|누구\w*|했던|"
                         r"말해\w*|메모\w*|제일|가장")
@@ -194,5 +195,6 @@ _NO_THING = LazyPattern(r"myself|newest|latest|last|recent(?:ly)?|lately|just|no
 def asks_for_all(question: str,  # question as it was asked
                  ) -> bool:
     "Return whether a question asks for all that is known, or what was told last: *What do you know about me?*, 최근에 뭐라고 했지?"
-    words = re.findall(r"[\w'’]+", question.lower()) if len(question) <= _LONGEST and _OF_ALL.search(question) else []
+    asks = len(question) <= _LONGEST and _OF_ALL.search(question) and _ASKS.search(question)  # *new note* are words to search for
+    words = re.findall(r"[\w'’]+", question.lower()) if asks else []
     return bool(words) and all(_GENERIC.fullmatch(w) or _NO_THING.fullmatch(w) for w in words)

@@ -493,7 +493,8 @@ def test_what_was_answered_survives_a_server_that_is_killed(tmp_path: Path) -> N
     while len(answered) < 20:
         answered.append(json.loads(server.stdout.readline())["result"]["structuredContent"]["memory"]["text"])
     server.kill()
-    rest, _ = server.communicate()
+    with server:
+        rest = server.stdout.read()  # `communicate` would not give what `readline` has read ahead
     answered += [json.loads(line)["result"]["structuredContent"]["memory"]["text"] for line in rest.splitlines() if line.endswith("}}")]
     with Memory(path, embedder="none") as memory:
         stored = {r.text for r in memory.list(1000)}

@@ -202,6 +202,6 @@ def test_a_question_for_all_is_answered_with_what_was_told_last(question: str) -
 @pytest.mark.parametrize("question", [
     "What do you know about Omar?", "When did I last see Omar?", "What did Ana tell me?", "All the records?", "How is it going?", "",
     "Which notes mention boats?", "오마르에 대해 뭘 알아?", "마지막으로 언제 뛰었지?", "다 먹었어?",
-    "Do you know the gate code?", "What did I say about tea?"])
+    "new note", "last notes", "최근 메모", "Do you know the gate code?", "What did I say about tea?"])
 def test_a_question_that_names_a_thing_is_not_for_all(question: str) -> None:
     assert not asks_for_all(question)
