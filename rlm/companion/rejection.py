@@ -9,7 +9,7 @@ __all__ = ['wordings_of', 'words_for', 'RejectedValue', 'at_each_detail', 'rejec
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache
 
 from .fact_extraction import MOST_CHARACTERS
 from .english import clauses, grammar, is_of_one
@@ -20,7 +20,7 @@ from .value_equality import DISTRICT, kin_names, place_names, plain_age, plain_m
 from ..core.errors import InvalidInput
 from ..core.text import split_sentences
 from ..core.text.kinship import ENGLISH_TITLE, FAMILY, KIN, english_names
-from ..core.text.normal_form import LazyPattern
+from ..core.text.normal_form import LazyPattern, text_cache
 from ..core.text.number_words import number_told
 from ..core.text.romanization import hangul_sounds, latin_sounds, latin_spellings
 from ..store.records import MemoryRecord
@@ -132,7 +132,7 @@ _DENIED = LazyPattern(r"\b(?:not|no|never|until|till|ex|former(?:ly)?|previous(?
 _WHEN = frozenset({"new", "current", "old", "main", "새", "새로운", "현재", "지금"})  # before a noun: they are words of their own
 _YEARS = LazyPattern(r"[\w -]+?[ -]?(?:(?:years?|yrs?)[ -](?:old|of age)|살|세)")  # a value that is an age whatever stands beside it
 _BULLET = LazyPattern(r"^(?:[-*•·+>#]+|\d+[.)])\s+")
-_ROLE = tuple[str, ...] | None  # of a word: empty, it says nothing; a noun and the relations that it may tell; None, it is of a value
+_ROLE = tuple[str, ...] | None  # role of a word: empty for filler; a noun and the relations that it may tell; None for a part of a value
 
 
 @cache
@@ -149,13 +149,13 @@ def _cues() -> dict[str, tuple[str, ...]]:
     return dict.fromkeys((*kin, *near_names()), ()) | {word: tuple(names.split()) for names, words in told for word in words.split()}
 
 
-@lru_cache(4096)
+@text_cache(4096)
 def _stems(word: str) -> tuple[str, ...]:
     "A word, and what it may be without a possessive, a particle or a copula, the longest first."
     return word, *(stem for end in sorted(_words("endings"), key=len) if (stem := word.removesuffix(end)) not in ("", word))
 
 
-@lru_cache(4096)
+@text_cache(4096)
 def _role(words: str) -> _ROLE:
     "The role of a word, or of several that are one name."
     for word in _stems(words):

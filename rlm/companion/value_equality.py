@@ -10,13 +10,13 @@ __all__ = ['DISTRICT', 'in_fewer_words', 'same_value', 'verb_of', 'other_part_of
 import re
 from collections import Counter
 from collections.abc import Iterable
-from functools import cache, lru_cache
+from functools import cache
 
 from .korean import SURNAMES
 from .statement import language_data, normal_value
 from ..core.text.calendar_words import KOREAN_DAYS_AHEAD, KOREAN_WEEKDAYS, MONTH, MONTHS, WEEKDAY, WEEKDAYS, month_number
 from ..core.text.kinship import ENGLISH_TITLE, TRANSLATED
-from ..core.text.normal_form import LazyPattern
+from ..core.text.normal_form import LazyPattern, text_cache
 from ..core.text.number_words import ENGLISH_NUMBERS, ENGLISH_TENS, KOREAN_COUNTING, KOREAN_NUMBERS, KOREAN_TENS, number_told, one_of
 from ..store.facts import Fact
 
@@ -63,7 +63,7 @@ def same_value(a: str,  # a value in normal form
     return begins or known or bool(_BEFORE_PLACE.search(long[:-len(short)]))
 
 
-@lru_cache(1024)
+@text_cache(1024)
 def verb_of(relation: str,  # relation in normal form
             ) -> str:
     "Return a relation by its verb, without the ending by which *plays* and *play*, *teaches* and *teaching* differ."

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from rlm import Memory
+from rlm.companion import rejection, value_equality
 from rlm.companion.rejection import RejectedValue, refused_values, rejectable
 from rlm.core.clock import ManualClock
+from rlm.core.text.normal_form import forget_texts
 from rlm.store.records import new_record
 
 _AGAIN = """
@@ -132,3 +134,14 @@ def test_json_that_is_nested_too_deep_is_read_as_text(memory: Memory) -> None:
     memory.companion.reject(text="I work at Siemens.")
     deep = "[" * 490 + '"a"' + "]" * 490
     assert memory.write(deep).text == deep and json.loads(deep)
+
+
+def test_words_of_notes_are_in_no_cache_after_texts_are_forgotten() -> None:
+    "What was erased stays in no cache of the process."
+    with Memory(":memory:", embedder="none") as memory:
+        memory.companion.reject(memory.write("I live in Leeds.").id)
+        memory.write("Home: Quillonborough")
+    caches = (rejection._stems, rejection._role, value_equality.verb_of)
+    assert any(c.cache_info().currsize for c in caches)  # type: ignore[attr-defined]
+    forget_texts()
+    assert not any(c.cache_info().currsize for c in caches)  # type: ignore[attr-defined]
