@@ -194,7 +194,7 @@ def _are_different(asked: tuple[str, str], told: str, texts: Sequence[str]) -> b
 
 
 def _opened_things(query: str) -> set[str]:
-    "What a question asks the code of, case-folded: `wifi`, `현관`; no kinship, and no name with an *'s*."
+    "The things whose code a question asks for, case-folded: `wifi`, `현관`; words for relatives and names with an *'s* are left out."
     plain = re.sub(r"[A-Z][\w-]*['’]s", "", query).casefold()
     found = {w for m in _OPENED.finditer(plain) for w in " ".join(filter(None, m.groups())).split()}
     return {w for w in found if len(w) > 1} - _NO_THINGS - FUNCTION_WORDS - _TITLES - _PEOPLE.keys()

@@ -233,7 +233,7 @@ class Explainer:
                       query: Query,  # question with its tokens, vector and filters about the present: without `as_of`
                       k: int,        # largest number of memories
                       merge: Callable[[list[ExplainedHit]], tuple[int, list[ExplainedHit]]],  # hits → memories among them, hits as shown
-                      ) -> list[ExplainedHit]:  # as `merge` orders them
+                      ) -> list[ExplainedHit]:  # in the order that `merge` gives
         "Return the best `k` after `merge` has made one hit of several, with more in the places that these leave; within a snapshot."
         wanted, found = k + 1, None  # the next one may be merged with the last
         while True:
