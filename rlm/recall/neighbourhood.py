@@ -130,6 +130,7 @@ class PostingScores:
 
     plan: QueryPlan  # words of the question
     late: NDArray[np.bool_] | None  # words whose postings were not read, and are looked up where it matters; None: all were
+    unread: float  # most that these words add to a unit: of each its rarity times the greatest impact, which is often above 1
     inside: Floats  # BM25 over its ceiling, for each unit of the neighbourhood
     touched: Units  # units that hold a word, each as often as it holds one
     outside: Floats  # score of each of these, 0 for the neighbourhood's and those that may not be found; not over the ceiling
@@ -143,11 +144,6 @@ class PostingScores:
     def left(self) -> float:
         "Return what words give, at most, to a memory elsewhere, over the ceiling: also by words that were not read."
         return (float(self.outside.max(initial=0)) + self.unread) / self.ceiling
-
-    @property
-    def unread(self) -> float:
-        "Return the sum of the weights of the words that were not read."
-        return 0.0 if self.late is None else float(sum(self.plan.weights[self.late].tolist()))
 
 
 # %% ../../nbs/40_recall/14_neighbourhood.ipynb #0b0e10ee
@@ -183,9 +179,12 @@ class LexicalCandidates:
             outside *= lexical.docs.alive.values[touched]
         if passing is not None:
             outside *= passing[lexical.docs.passage_doc.values[touched]]
-        if (late := None if first is None else ~first) is not None:
+        late, unread = None if first is None else ~first, 0.0
+        if late is not None:
             plan.add_scores_at(inside, units, late)
-        return PostingScores(plan, late, inside / np.float32(plan.idf_sum or 1.0), touched, outside)
+            unread = sum(plan.terms[t].idf * max((float(impact.max()) for _, impact, _ in plan.posting_lists(t)), default=0.0)
+                         for t in np.flatnonzero(late).tolist())
+        return PostingScores(plan, late, unread, inside / np.float32(plan.idf_sum or 1.0), touched, outside)
 
     def best(self,
              found: PostingScores,  # sums of the postings

@@ -2,10 +2,12 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from rlm import Memory
 from rlm.bench.stream import begun, model_of, stream
 from rlm.core.text import tokens
+from rlm.recall import neighbourhood
 from rlm.recall.neighbourhood import LexicalCandidates, Neighbourhood, TrueVectors
 from rlm.search.candidates import REORDERED, Searcher
 from rlm.search.semantic_index import StoredVectors
@@ -64,3 +66,24 @@ def test_a_memory_of_several_units_counts_once_by_its_best() -> None:
                 found = lexical.best(lexical.score(words, NONE), n)
                 assert len(set(found.docs)) == len(found.docs) and index.lexical.docs.passage_doc.size > 100
                 assert all(np.isclose(s, exact[d], atol=1e-6) for d, s in zip(found.docs.tolist(), found.scores, strict=True))
+
+
+@pytest.mark.parametrize("budget", [0, 40, 150, 20_000])
+def test_no_memory_elsewhere_has_more_of_the_words_than_the_bound_says(budget: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(neighbourhood, "POSTINGS", budget)  # instead of many memories: beyond it, the commonest words are not read
+    with Memory(":memory:", embedder="none") as memory:
+        memory.write_many([{"text": f"word{n % 3} name{n % 11}" + " filler" * (n % 9), "tags": [f"word{n % 4}"] if n % 5 else [],
+                            "title": f"word{n % 7} name{n % 13}" if n % 2 else None} for n in range(300)]
+                          + [" ".join(f"word{(n * i) % 5} name{i % 7}" for i in range(90)) for n in range(20)])
+        index = memory.index
+        with index.snapshot():
+            for question in ("word1", "word1 name5", "word0 word2 name3", "word1 unheard name10"):
+                plan, lexical = index.lexical.plan(tokens(question)), LexicalCandidates(index)
+                exact = index.lexical.score_all(plan).copy() / (plan.idf_sum or 1)
+                near = np.arange(40, 60)
+                found = lexical.score(tokens(question), index.lexical.docs.passages(near).astype(np.int32))
+                assert found.left >= np.delete(exact, near).max() - 1e-6
+                for n in (1, 5, 30):
+                    best = lexical.best(found, n)
+                    assert best.left >= np.delete(exact, [*near, *best.docs]).max() - 1e-6
+                    assert (best.scores <= exact[best.docs] + 1e-6).all()
