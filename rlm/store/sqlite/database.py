@@ -106,19 +106,26 @@ def copy_database(source: sqlite3.Connection,  # connection to a live database
 REMAKE = "Restore a backup, or carry its memories over: `rlm export FILE --format pam`, then `rlm import FILE --format pam --db NEW`."
 
 
+_TABLES = ("SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT GLOB 'memories_*s_*' "
+           "AND sql NOT LIKE 'CREATE VIRTUAL%'")  # those that SQLite makes for the full-text index are left out
+_SCHEMA = "".join(step.sql for step in MIGRATIONS)
+
+
 @lru_cache(1)
 def _schema_columns() -> Mapping[str, frozenset[str]]:
-    "The columns of each table of the present schema; those that SQLite makes for the full-text index are left out."
+    "The columns of each table of the present schema."
     with closing(sqlite3.connect(MEMORY_PATH)) as made:
         migrate(made, MIGRATIONS)
-        return {t: frozenset(c for _, c, *_ in made.execute(f"PRAGMA table_info({t})")) for (t,) in made.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT GLOB 'memories_*s_*' "
-            "AND sql NOT LIKE 'CREATE VIRTUAL%'").fetchall()}
+        return {t: frozenset(c for _, c, *_ in made.execute(f"PRAGMA table_info({t})")) for t, _ in made.execute(_TABLES).fetchall()}
 
 
 def lacking_columns(ask: Callable[[str], Iterable[Sequence[Any]]],  # returns the rows of a statement
                     ) -> list[str]:                                 # a sentence for each table
-    "Return the columns of the present schema that a store lacks, such as one made between two versions."
+    """Return the columns of the present schema that a store lacks, such as one made between two versions. Where each table was made by a
+    statement of the schema, as SQLite keeps it, none is lacking; else the columns are compared with those of a new store, which is made."""
+    tables = list(ask(_TABLES))
+    if len(tables) == _SCHEMA.count("CREATE TABLE ") and all(str(sql) in _SCHEMA for _, sql in tables):
+        return []
     found = {table: wanted - {str(c) for _, c, *_ in ask(f"PRAGMA table_info({table})")} for table, wanted in _schema_columns().items()}
     return [f"The table {table} lacks {', '.join(sorted(gone))}." for table, gone in found.items() if gone]
 
