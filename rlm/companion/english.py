@@ -31,11 +31,12 @@ def _entries(listed: str) -> list[str]:
 
 def read_words(listed: str,        # words and patterns, divided by `|`
                first: str = "",    # capitalised words, divided by `|`, that count at the beginning of a text
+               hints: str | None = None,  # hints of the pattern; None: it has none
                ) -> LazyPattern:
     "Return a list of words as one pattern: a single word is not part of another, *can* not of *can't*."
     entries = _entries(listed)
     words, phrases = ("|".join(e for e in entries if e.isalpha() == single) for single in (True, False))
-    return LazyPattern(rf"(?<![\w'-])(?:{words})(?![\w'-])|\b(?:{phrases})\b" + (rf"|^(?:{first})\b" if first else ""))
+    return LazyPattern(rf"(?<![\w'-])(?:{words})(?![\w'-])|\b(?:{phrases})\b" + (rf"|^(?:{first})\b" if first else ""), hints=hints)
 
 # %% ../../nbs/85_companion/02_english.ipynb #e2d19358
 @dataclass(frozen=True)
@@ -93,14 +94,18 @@ def grammar() -> Grammar:
                               r"[a-z]{3,}(?:ed|ful|less|ous))\b", re.I),
         verbs=frozenset(words | {w for v in [*data["copulas"], *data["auxiliaries"]] for w in v.split()[:1]}),
         copula=LazyPattern(rf"(?:{copula}|'s) (?:being )?"),
-        adverb=LazyPattern(rf"\b{adverb} (?=\w)", re.I),
+        adverb=LazyPattern(rf"\b{adverb} (?=\w)", re.I, " |".join([*data["adverbs"].split(), ""]).rstrip("|")),
         trailing_adverbs=LazyPattern(rf"(?:(?:^| )(?:no longer|{adverb}))+$", re.I),
         last_adverbs=frozenset({"longer", *data["adverbs"].split()}),
         opener=LazyPattern(rf"(?:(?:{either('openers')})\b[\s,:;.!—–-]*)+", re.I),
         closer=LazyPattern(rf"(?:[\s,]+(?:{either('closers')}))+$", re.I),
-        unsure=read_words(data["unsure"], "If|Maybe|Perhaps|Suppose|Imagine|Would|Could|Should|Might|Whether|Unless|Probably"),
-        reported=read_words(data["reported"]),
-        ended=LazyPattern(rf"\b(?:{either('ended')})\b", re.I),
+        unsure=read_words(data["unsure"], "If|Maybe|Perhaps|Suppose|Imagine|Would|Could|Should|Might|Whether|Unless|Probably",
+                          "if|whether|would|could|might|may|perhaps|possibly|probably|wish|imagine|suppose|pretend|joking|kidding|jk|"
+                          "hop|wonder|thinking|plan|considering|going to|gonna|about to|want|should|almost|nearly|unless|hypothetically|"
+                          "dream|rumo|will "),
+        reported=read_words(data["reported"], hints="said|say|told|tells|claim|heard|believe|think|thought|according to|ask|read|mention|"
+                            "sing|sang|quote|insist|joke|reckon"),
+        ended=LazyPattern(rf"\b(?:{either('ended')})\b", re.I, "used to|no longer|stopped|quit|gave up|any"),
         pronoun=LazyPattern(rf"(?:{'|'.join(data['pronouns'].split())})", re.I),
         participle=LazyPattern(rf"(?P<r>(?:[a-z]+(?:ed|en|wn|rn|lt|ld|un|ought|ade|ic|ent|ble|us|"
         rf"ful) )?(?:{prepositions}) (?:{kind})?)(?P<v>.+)$"),
@@ -110,10 +115,13 @@ def grammar() -> Grammar:
 # %% ../../nbs/85_companion/02_english.ipynb #c9350e9d
 _TYPED = LazyPattern(  # contractions without their apostrophe, as they are typed on a phone; *its*, *were*, *well* and *ill* are words
     r"\b(?:([Ii])(m|ve)(?= [a-z])|((?i:do|does|did|is|are|was|were|have|has|had|could|would|should|ca|wo))nt|"
-    r"((?i:that|what|where|when|who|how|there|he|she))s|((?i:they|you))(re|ve)|((?i:the|my|our) [a-z]+)s(?= going (?:up|down)\b))\b")
+    r"((?i:that|what|where|when|who|how|there|he|she))s|((?i:they|you))(re|ve)|((?i:the|my|our) [a-z]+)s(?= going (?:up|down)\b))\b",
+    hints="im |ive |dont|doesnt|didnt|isnt|arent|wasnt|werent|havent|hasnt|hadnt|couldnt|wouldnt|shouldnt|cant|wont|thats|whats|wheres|"
+    "whens|whos|hows|theres|hes|theyre|theyve|youre|youve|s going ")
 _AFTERWORD = LazyPattern(  # what ends a line of a chat and says nothing: *lol*, `:(`
     r"(?:[\s,.!]*(?:(?<!\w)(?i:lol|lmao|rofl|ha(?:ha)+h?|hehe|ffs|tbh|xx+|woo+|yay)\b|(?<!\w)[:;]['-]?[()DP/]+|<3|"
-    r"[\u2639\u263a\U0001f300-\U0001faff\ufe0f]))+[\s.!]*$")
+    r"[\u2639\u263a\U0001f300-\U0001faff\ufe0f]))+[\s.!]*$",
+    hints="lol|lmao|rofl|haha|hehe|ffs|tbh|xx|woo|yay|:|;|<3")
 
 
 def spelled_out(text: str,  # a sentence or a turn, as it was typed
@@ -171,7 +179,7 @@ _STILL = LazyPattern(  # *I have lived in Oslo since May* says that I live there
     r"decades?|ages)\b|all (?:my|his|her|our|their) (?:life|lives)\b)")
 _APPOSED = LazyPattern(  # *my sister, Ann, lives in Leeds*; not *my sister, Ann, and I*
     rf"\b(?P<k>(?i:my|our) (?:[a-z]+ )??(?:{'|'.join(english_names(*FAMILY, 'acquaintance', 'boss', 'flatmate'))}|friend|neighbou?r|"
-    r"colleague|(?:young|old|eld)est)), (?P<n>[A-Z][\w'-]+), (?!and\b|or\b|[A-Z])")
+    r"colleague|(?:young|old|eld)est)), (?P<n>[A-Z][\w'-]+), (?!and\b|or\b|[A-Z])", hints="my |our ")
 _NOT_BUT = LazyPattern(r"^(?P<s>.+? (?:is|are|was|were)) not (?P<x>[^,;.]+?)(?:[,;]| [—–-]) (?:but )?(?:it|that|they) (?:is|are|was|were) "
                        r"(?P<y>.+)$", re.I)  # *The code is not 44, it is 45*
 
@@ -405,21 +413,24 @@ _MOVED = LazyPattern(
     rf"(?P<v>{WHEN})$|"  # *Han moved the meeting to Wednesday*
     rf"^(?:{_SOMEBODY}(?:cancell?ed|bumped|scrapped) {_THING_OF.replace('<r>', '<s>')}|{_THING_OF.replace('<r>', '<t>')} "
     r"(?:got|was|is|has been) (?:cancell?ed|bumped|scrapped))(?:,| and| but| so)+ (?:(?:i|we|they|it|got|have|am|is|was|me|us|now|on) )*"
-    rf"(?:re-?booked|re-?scheduled|re-?arranged|moved|booked)(?: (?:me|us|it))?(?: (?:for|to|on|onto|in))* (?P<w>{WHEN})$", re.I)
+    rf"(?:re-?booked|re-?scheduled|re-?arranged|moved|booked)(?: (?:me|us|it))?(?: (?:for|to|on|onto|in))* (?P<w>{WHEN})$", re.I,
+    "mov|push|shift|chang|putting|bringing|postpon|reschedul|switch|brought|put |cancel|bumped|scrapped")
 _PRICE_OF = rf"(?=(?:[\w'-]+ ){{0,4}}?(?:{_PRICED})\b){_THING_OF}"
 _REPRICED = LazyPattern(
     rf"^(?:{_SOMEBODY}(?:(?:am|is|are) (?:putting|raising|increasing|lowering|cutting)|put|raised|increased|upped|lowered|cut|dropped|"
     rf"reduced) {_PRICE_OF}(?: (?:up|down))?|{_PRICE_OF.replace('<r>', '<s>')} (?:(?:have|has|just|is|are) )*"
     r"(?:went|gone|going|rose|fell|dropped|increased)(?: (?:up|down))?)(?: from .+?)? to "
-    r"(?P<v>[$€£]?\d[\d,.]*(?: (?:dollars|euros|pounds|quid))?(?: (?:a|per) (?:day|week|month|year|hour))?)$", re.I)
+    r"(?P<v>[$€£]?\d[\d,.]*(?: (?:dollars|euros|pounds|quid))?(?: (?:a|per) (?:day|week|month|year|hour))?)$", re.I,
+    "rent|price|cost|fee|rate|bill|tuition|premium|salary|wage|pay|budget|deposit|subscription|membership|allowance")
 _TOLD_ME = LazyPattern(  # a change that one is told of is no claim of somebody's: *landlord says the rent is going up to 900*
     r"^(?:(?:the|my|our) )?[\w'-]+ (?:(?:just|has|have) )*(?:told (?:me|us)|says|said|wrote|texted(?: me| us)?|emailed(?: me| us)?|"
-    r"(?:called|rang|phoned)(?: me| us)? to say|let (?:me|us) know|informed (?:me|us))(?: that)? (?=(?:the|my|our|they|it)\b)", re.I)
+    r"(?:called|rang|phoned)(?: me| us)? to say|let (?:me|us) know|informed (?:me|us))(?: that)? (?=(?:the|my|our|they|it)\b)", re.I,
+    "told|says|said|wrote|texted|emailed|to say|let |informed")
 _LET_GO = LazyPattern(  # *Noma let me go*
     r"^(?:[Tt]hey|[Ww]ork|(?:[Mm]y|[Tt]he) (?:boss|company|employer|firm|manager|work|management)|"
     r"(?:[Tt]he |[Mm]y )?(?P<v>[\w'&-]+(?: [\w'&-]+){0,2}?)) (?:(?:have|has|had|just|finally) )*"
     r"(?:let (?:me|us) go|laid (?:me|us) off|(?:fired|sacked|dismissed) (?:me|us)|made (?:me|us) redundant)"
-    rf"(?: (?:on (?i:{WEEKDAY})|in (?i:{MONTH})))?$")
+    rf"(?: (?:on (?i:{WEEKDAY})|in (?i:{MONTH})))?$", hints="let |laid |fired|sacked|dismissed|redundant")
 _BORN = LazyPattern(  # *Our son was born this morning*; of *was born in Leeds* the place is kept
     r"^(?:(?:(?i:the|our|my) )?[Bb]aby(?: [A-Z]\w+)?|(?i:the|our|my) (?:twins|little one)|"
     r"(?i:our) (?:(?:little|first|second) )?(?:son|daughter|boy|girl)|(?i:my) (?:son|daughter)(?= was born$)) "
@@ -444,7 +455,7 @@ _DIED = LazyPattern(  # *Biscuit died yesterday*, *both cats died*
     rf"(?!(?i:{_NO_NAME})\b)[a-z]+(?= (?:(?:has|have|just|sadly) )*passed away)))"  # a name in small letters
     r"(?: (?:has|have|had|just|sadly|recently))*"
     rf" (?:died|passed away|passed on|(?:was|were|had to be) (?:put down|put to sleep)|(?:is|are) (?:dead|no longer (?:alive|with us)))"
-    rf"{_DIED_HOW}$")
+    rf"{_DIED_HOW}$", hints="died|passed|put |dead|no longer")
 _BOTH_WORDS = LazyPattern(r"both of (?:them|my|our|the)|both (?:my|our|the)|they both")  # *both*, before what they are
 _PREFERS = LazyPattern(r"prefer(?:s|red)? (?P<v>.+?)(?: (?:to|over|rather than|instead of) (?P<w>.+))?$", re.I)
 _COUNT = LazyPattern(rf"(?:have|has)(?: got)? (?P<n>\d+|no|{one_of(ENGLISH_NUMBERS, 1, 10)}) (?P<x>cat|dog|hen|rabbit|fish|"

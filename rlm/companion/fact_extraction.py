@@ -44,7 +44,11 @@ _WITH_CODA = "".join(map(chr, range(0xAC00 + 4, 0xD7A4, 28)))  # syllables that 
 _THOUGHT = LazyPattern(f"[{_WITH_CODA}] ?줄(?:로)? ?(?:알|착각)")  # 사람들이 내가 부산에 사는 줄 알아
 
 
-_UNTRUE = tuple(LazyPattern("|".join(language_data(language)["untrue"]), re.I) for language in ("en", "ko"))  # what is not told as true
+_UNTRUE = tuple(LazyPattern("|".join(language_data(language)["untrue"]), re.I, hints) for language, hints in (  # not told as true
+    ("en", "novel|book|stor|play|movie|film|show|musical|series|game|sim|comic|manga|anime|fan|sketch|dream|nightmare|d&d|larp|dnd|"
+     "dungeons|minecraft|skyrim|animal crossing|stardew|warcraft|wow|second life|vrchat|stage|character|avatar|protagonist|alter ego|"
+     "persona|rumo|allegedly|supposedly|reportedly|legend|gossip|word has it|believe|a lie|true|false|myth|misconception|nonsense|"
+     "misunderstanding|fake news|think|thought|assum|reckon|imagin|if i|if we|suppose|pretend|s say|what if|hypothet"), ("ko", None)))
 
 
 _TAKEN_BACK = LazyPattern(  # a sentence that says of the one before that it is not true
@@ -101,15 +105,17 @@ _STRONG = (r"(?:no|nope|actually|sorry|wait|oops|whoops|my (?:mistake|bad)|corre
 _OPENING = rf"(?:{_STRONG}|oh|ah|hmm|well|아|어)[,:.!~ ]* "
 _TAKES_BACK = rf"^(?=(?:{_OPENING})*{_STRONG}[,:.! ])(?:{_OPENING})+"
 _WAIT = rf"^(?:{_OPENING})*"
-_CORRECTIONS = tuple(LazyPattern(pattern, re.I) for pattern in (
-    rf"{_WAIT}(?:(?:she|he|it|they|that) (?:is|are|was|were)(?: not|n['’]t) |{_THAT_ONE}?not ){_VALUE.format('old')}"
-    rf"(?:,? but |[,;] ?|\. ?){_THAT_ONE}?{_VALUE.format('new')}[.!]*$",
-    rf"{_WAIT}{_THAT_ONE}?{_VALUE.format('new')}, not {_VALUE.format('old')}[.!]*$",
-    rf"{_WAIT}(?:(?:걔|얘|쟤|그녀|그분|그 사람|그거|그건|그게)[는은가이]? ?)?"
+_BACK = (  # hints of `_TAKES_BACK`
+    "no,|no:|no.|no!|no |nope|actually|sorry|wait|oops|my mistake|my bad|correction|scratch that|i mean|wrong|not right|incorrect")
+_CORRECTIONS = tuple(LazyPattern(pattern, re.I, hints) for hints, pattern in (
+    ("not |n't", rf"{_WAIT}(?:(?:she|he|it|they|that) (?:is|are|was|were)(?: not|n['’]t) |{_THAT_ONE}?not ){_VALUE.format('old')}"
+    rf"(?:,? but |[,;] ?|\. ?){_THAT_ONE}?{_VALUE.format('new')}[.!]*$"),
+    (", not ", rf"{_WAIT}{_THAT_ONE}?{_VALUE.format('new')}, not {_VALUE.format('old')}[.!]*$"),
+    ("", rf"{_WAIT}(?:(?:걔|얘|쟤|그녀|그분|그 사람|그거|그건|그게)[는은가이]? ?)?"
     r"(?:[가-힣 ]{1,9}보니까? )?(?P<old>[^,.]{1,20}?)[이가]? ?(?:말고|아니라|아니고) (?P<new>[^,.]{1,20}?)"
-    r"(?:이야|야|예요|이에요|입니다|임|였어|이지|이죠|이잖아|이라고|이라니까|이거든|이네|인데|(?<=[시분])[지죠])?요?[.!~ㅋㅎ ]*$"))
+    r"(?:이야|야|예요|이에요|입니다|임|였어|이지|이죠|이잖아|이라고|이라니까|이거든|이네|인데|(?<=[시분])[지죠])?요?[.!~ㅋㅎ ]*$")))
 _DENIED_FIRST = LazyPattern(r"(?:(?:no|actually|sorry|wait)[,.! ]+)?not (?P<x>[^,.;]{1,30}?), (?:but )?(?=\w)|"
-                           r"(?:(?:아니|참|아)[,.! ]+)?(?P<y>[^,.]{1,20}?)[이가]? ?(?:아니라|아니고)[, ]+(?=[가-힣])", re.I)
+                           r"(?:(?:아니|참|아)[,.! ]+)?(?P<y>[^,.]{1,20}?)[이가]? ?(?:아니라|아니고)[, ]+(?=[가-힣])", re.I, "not ")
 _OWN_FIRST = LazyPattern(r"(?:i|my|our|we|내|나|난|제|저|전|우리)(?:['’\w]{0,2}) ", re.I)
 _DATE = rf"(?:the )?\d{{1,2}}(?:st|nd|rd|th)?(?: of)? (?:{MONTH})\b|(?:{MONTH}) \d{{1,2}}(?:st|nd|rd|th)?\b|\d{{1,2}}월 ?\d{{1,2}}일"
 _MOMENT = (r"(?:\d{1,2}:\d\d(?: ?[ap]\.?m)?|\d{1,2} ?(?:[ap]\.?m|o'clock)|noon|midnight)\b|"
@@ -121,7 +127,7 @@ _BARE = LazyPattern(  # *Correction: 9:40*, *No wait, it was right before: 7:15*
     rf"{_TAKES_BACK}(?:{_THAT_ONE}|it is )?"
     rf"(?:right (?:before|the first time)|as before)?[,: ]*(?:at |on )?(?P<new>{_MOMENT}|{_AMOUNT})"
     r"(?:(?: (?:was|is) (?:right|correct))?(?: after all)?|에 [가-힣]{1,6}|"
-    r"이야|야|예요|이에요|입니다|임|[이가]? ?맞(?:아|네)요?|이?요)?[.!~ㅋㅎ ]*$", re.I)
+    r"이야|야|예요|이에요|입니다|임|[이가]? ?맞(?:아|네)요?|이?요)?[.!~ㅋㅎ ]*$", re.I, _BACK)
 _RANG = (  # *It's Thursday now*, *The clinic rang, it's Friday now*, `병원에서 전화 왔는데 금요일로 바뀌었대`: of what was spoken of before
     r"(?:the|my) [\w' -]{2,25}? (?:rang|called|phoned|texted|emailed)(?: me| us| back| today| earlier)*(?:,? and|,| to say(?: that)?) "
     r"(?:it(?: is|['’]s| has| was)(?: (?:been )?moved to| now)?|they(?: have|['’]ve)? moved it to) "
@@ -142,7 +148,10 @@ _NO_NOUN = (  # words after *No,* and `아니` that are no value
 _NO_KOREAN_NOUN = (r"진짜|정말|그냥|근데|그런데|그게|그거|그건|이게|이거|이건|저기|잠깐|잠시|농담|아직|괜찮|됐|싫|몰라|"
                    r"모르|왜|뭐|무슨|어떻게|어디|누가|언제|제발|그만|하지|나중|다음|아까|방금|오늘|내일|맞|그래|이미|벌써|당연|설마|글쎄|우리|너무|완전|역시|걔|얘|둘|전부|모두")
 _NO_VERB = r"(?<![어아여해다지네까래게데자고서면니나라죠군걸요음함임])"  # a Korean noun, by its last syllable
-_BARE_WORDS = tuple((relation, LazyPattern(pattern)) for relation, pattern in zip(MEANT, (  # *I meant Subin*
+_BARE_WORDS = tuple((relation, LazyPattern(pattern, hints=hints)) for relation, hints, pattern in zip(MEANT, (
+    "i mean|should be", _BACK, _BACK, "rang|called|phoned|texted|emailed|now|instead", "make ", _BACK,
+    "spelled|spelt|written| with ", _BACK),
+    (  # *I meant Subin*
     rf"(?i:^(?:{_OPENING})*(?:i mean|i meant|(?:that|it) should be) )"
     r"(?!(?i:to|that|it|this|what|you|we|he|she|they|i|no|not|yes|really|if|when|well|so|the|every|business)\b)"
     r"(?P<new>(?:(?:Dr|Mrs?|Ms|Prof|St)\. )?[\w'’-]+(?: [\w'’-]+){0,2})(?i: actually| of course)?[.!]*$",
@@ -167,8 +176,8 @@ _BARE_WORDS = tuple((relation, LazyPattern(pattern)) for relation, pattern in zi
     rf"^(?P<last>[A-Za-z][\w'’-]+(?: [\w'’-]+){{0,2}}),? (?i:i mean|i meant)[.!]*$|"
     rf"{_TAKES_BACK}(?!(?:{_NO_KOREAN_NOUN}))(?P<ko>[가-힣]{{2,8}}?)(?:이요|이에요|예요|입니다|{_NO_VERB})[.!~]*$"),
     strict=True))
-_TAKEN = tuple((relation, LazyPattern(pattern, re.I)) for relation, pattern in (  # `그건 작년 얘기야`; *Not the olives though*
-    (TAKEN_BACK,
+_TAKEN = tuple((relation, LazyPattern(pattern, re.I, hints)) for relation, hints, pattern in (  # `그건 작년 얘기야`; *Not the olives*
+    (TAKEN_BACK, "scratch|ignore|disregard|strike|forget|that",
      rf"^(?:{_OPENING})*(?:(?:scratch|ignore|disregard|strike|forget) (?:that|it|what i (?:just )?said)|"
      r"that(?:['’]s| is| was) (?:no longer true|not true (?:any ?more|now)|(?:from |all )?(?:last (?:year|month|week)|years ago|ages ago|"
      r"(?:a |the )?(?:\w+ )?(?:long )?(?:time|while|year|years|months) ago|in the past|old news|outdated|over now)))[.!]*$|"
@@ -177,7 +186,7 @@ _TAKEN = tuple((relation, LazyPattern(pattern, re.I)) for relation, pattern in (
      r"(?:그건|그거|그게|그 말은|그 얘기는) ?(?:이제 |다 |벌써 )?"
      r"(?:(?:작년|지난달|지난주|옛날|예전|한참 전|오래 전|몇 년 전) ?(?:얘기|이야기|일|거)|"
      r"옛말|지난 (?:얘기|일)|지나간 (?:얘기|일)|취소(?:됐|할게|요|야|해))[가-힣]*)[.!~]*$"),
-    (LEFT_OUT,
+    (LEFT_OUT, "though|however|actually|any",
      r"^(?:(?:oh|but|well|and|just|though)[, ]+)*(?:not|minus|except(?: for)?|without|apart from) (?:the |any )?"
      r"(?P<x>[a-z][\w'’-]+(?: [a-z][\w'’-]+)?)(?:,? (?:though|however|actually|any ?more))[.!]*$|"
      r"^(?:(?:아|아니|참|근데)[, ]+)?(?P<ko>[가-힣]{1,8}?)(?:은|는)? ?(?:빼고|빼고요|제외하고|제외|말고는?요?)[.!~]*$")))
@@ -187,23 +196,26 @@ _MAY_STAND = (  # words between what is off and what takes its place
     r"have|has|to|for|on|at|with|in|off|instead|then|ok(?:ay)?) )*")
 _AS_BEFORE = r"(?:,? (?:now|instead|then|works?|ok(?:ay)?|is fine|is better|same time|same place|if that['’]?s ok(?:ay)?))*[.!~ㅠㅜ ]*$"
 _NAMED_PLACE = r"(?!(?i:it|that|this|she|he|they|what|i|we|everything|the power|wi-?fi|heating)\b)(?:the )?[\w'-]+?(?: [\w'-]+?)?"
-_SWAPPED = tuple(LazyPattern(pattern, re.I) for pattern in (  # *She can't do Wednesday, we're doing Friday*; *Rome's off, Lisbon instead*
-    r"^.*?\b(?:can(?:no|['’]?)t|couldn['’]?t|won['’]?t|(?:is|are|was)(?:n['’]?t| not) able to) (?:do|make|come|meet|manage)"
+_SWAPPED = tuple(LazyPattern(pattern, re.I, hints) for hints, pattern in (  # *She can't do Wednesday, we're doing Friday*
+    ("can|couldn|won|able to",
+     r"^.*?\b(?:can(?:no|['’]?)t|couldn['’]?t|won['’]?t|(?:is|are|was)(?:n['’]?t| not) able to) (?:do|make|come|meet|manage)"
     rf"(?: it)?(?: on| at| in| for)*(?: the)? (?P<old>{WHEN})(?: any ?more| after all| now)*[,;.—–-]* "
-    rf"{_MAY_STAND}(?P<new>{WHEN}){_AS_BEFORE}",
-    rf"^(?:{_OPENING})*(?P<old>{WHEN}) (?:(?:is|are|was) (?:off|out|full|no good|not (?:good|possible|going to work))|"
+    rf"{_MAY_STAND}(?P<new>{WHEN}){_AS_BEFORE}"),
+    ("off|out|full|no good|not |work|suit",
+     rf"^(?:{_OPENING})*(?P<old>{WHEN}) (?:(?:is|are|was) (?:off|out|full|no good|not (?:good|possible|going to work))|"
     rf"(?:doesn['’]?t|does not|won['’]?t|didn['’]?t) (?:work|suit)\b)(?: out)?(?: for (?:me|us|her|him|them|[\w]+))?[,;.—–-]* "
-    rf"{_MAY_STAND}(?P<new>{WHEN}){_AS_BEFORE}",
-    rf"^(?:{_OPENING})*(?P<old>{_NAMED_PLACE})(?:['’]s| is| was| got)? "
+    rf"{_MAY_STAND}(?P<new>{WHEN}){_AS_BEFORE}"),
+    ("instead|now", rf"^(?:{_OPENING})*(?P<old>{_NAMED_PLACE})(?:['’]s| is| was| got)? "
     r"(?:off|out|cancelled|canceled|not happening|fully booked)(?: the table)?"
     rf"[,;.—–-]+ {_MAY_STAND}(?P<new>(?!(?:it|that|this|we|not)\b)[\w'-]+(?: [\w'-]+){{0,2}}?) "
-    r"(?:instead|now)[.!]*$",
-    rf"^.*?(?P<old>{MOMENT.pattern})(?:에는|에|은|는|이|가|엔)? ?(?:안 ?[된될됐돼되]|못 ?[온올하한했해간갈와]|힘들|어렵|안 ?맞)[가-힣]*,? "
+    r"(?:instead|now)[.!]*$"),  # *Rome's off, Lisbon instead*
+    ("",
+     rf"^.*?(?P<old>{MOMENT.pattern})(?:에는|에|은|는|이|가|엔)? ?(?:안 ?[된될됐돼되]|못 ?[온올하한했해간갈와]|힘들|어렵|안 ?맞)[가-힣]*,? "
     rf"(?:[^ ]+ ){{0,3}}?(?P<new>{MOMENT.pattern})(?:에|(?:으)?로) ?(?:다시 )?"
-    r"(?:바꿨|바꿈|바꿔|바뀌|바뀜|옮|미[뤄뤘룸]|하기로|보기로|만나기로|했|변경|잡|당[겼김])[가-힣 ]*[.!~ㅠㅜㅋㅎ ]*$",
-    r"^(?:아 |참 |근데 )?(?P<old>[가-힣]{1,8}?)(?:은|는|이|가|을|를)? ?"
+    r"(?:바꿨|바꿈|바꿔|바뀌|바뀜|옮|미[뤄뤘룸]|하기로|보기로|만나기로|했|변경|잡|당[겼김])[가-힣 ]*[.!~ㅠㅜㅋㅎ ]*$"),
+    ("", r"^(?:아 |참 |근데 )?(?P<old>[가-힣]{1,8}?)(?:은|는|이|가|을|를)? ?"
     r"(?:취소(?:하고|됐고|돼서|되서|했고|됐어|했어)|접고|포기하고|무산[돼되]서?),? (?:그냥 |대신 )?"
-    r"(?P<new>[가-힣]{1,8}?)(?:에|로|으로|을|를)? ?(?:가기로|가려고|가는 걸로|하기로|먹기로|가자|간다|갈 ?거)[가-힣 ]*[.!~ㅠㅜㅋㅎ ]*$"))
+    r"(?P<new>[가-힣]{1,8}?)(?:에|로|으로|을|를)? ?(?:가기로|가려고|가는 걸로|하기로|먹기로|가자|간다|갈 ?거)[가-힣 ]*[.!~ㅠㅜㅋㅎ ]*$")))
 _EXCUSE = LazyPattern(  # what follows a correction, and says why the first was wrong: *i mixed them up*, `헷갈렸어`
     r"[,;.]* (?:sorry|my bad|my mistake|oops|typo|autocorrect\w*|brain ?fart|(?:and )?i (?:(?:always|keep|just|totally|must have) )*"
     r"(?:mix(?:ed|ing)?|got|get|mistyped|misread|misremembered|misheard|misspoke|forgot|confused?)\b"
@@ -211,7 +223,7 @@ _EXCUSE = LazyPattern(  # what follows a correction, and says why the first was 
     r"i['’]?m (?:so |such )?(?:a |an )?(?:terrible|dumb|stupid|idiot|mess|tired|silly)|"
     + "|".join(alternatives(language_data("ko")["closers"])) + r")[.!~ㅠㅜㅋㅎ ]*$", re.I)
 _SUCH = frozenset(["", "그거", "그게", "그건", "이거", "저거", "그쪽", "that", "this", "it", "that one", "this one"])  # of no value
-_CORRECTING = LazyPattern(_TAKES_BACK, re.I)
+_CORRECTING = LazyPattern(_TAKES_BACK, re.I, _BACK)
 _THOSE = frozenset(["걔", "얘", "쟤", "그녀", "그분", "그거", "he", "she", "it"])  # pronouns, which name no subject by themselves
 
 
@@ -458,18 +470,19 @@ _OWNED = LazyPattern(r"\b(?:my|our) ((?:[\w-]+ )?[\w-]+)|(?:^| )(?:내|제|나�
 _PARTICLE = LazyPattern(r"(?<=[가-힣])(?:이었|였|이|가|은|는|을|를|도|야|(?<=[이였었])지|뭐|더라)+$")
 _ASKED = (  # relations that a verb names
     ("residence", LazyPattern(r"\b(?:where|(?:what|which) (?:city|town|country))\b.*\b(?:do|did|am|are) (?:i|we)\b.*\b(?:live|living|based)"
-                             r"\b|어디.{0,6}(?:살|거주)|(?:사는|살던) (?:곳|데|동네)|(?:^|우리 ?|내 )집(?:은|이)? 어디", re.I)),
+                             r"\b|어디.{0,6}(?:살|거주)|(?:사는|살던) (?:곳|데|동네)|(?:^|우리 ?|내 )집(?:은|이)? 어디", re.I,
+                             "live|living|based")),
     ("employer", LazyPattern(r"\b(?:where|who)\b.*\b(?:do|did|am|are) (?:i|we)\b.*\bwork|"
                             r"(?:어디|(?:무슨|어느) (?:회사|직장)).{0,6}(?:다[니녀녔닌닐]|일[해하했한할]|근무)|다니[는던] (?:곳|데|회사)|"
-                            r"(?:^|내 ?)(?:직장|회사)(?:은|는|이|가)? 어디", re.I)),
+                            r"(?:^|내 ?)(?:직장|회사)(?:은|는|이|가)? 어디", re.I, "work")),
     ("allergy", LazyPattern(r"^(?:what (?:foods? |things? )?am i allergic to|am i allergic to any\w*|"
                             r"do i have any (?:food )?allerg\w+)[ ?]*$|"
                             r"(?:무슨|어떤|뭐에|무엇에) ?(?:알레르기|알러지)|"
-                            r"(?:알레르기|알러지)(?:가|는)? ?(?:뭐|있[어나니]).{0,3}[ ?]*$", re.I)),
+                            r"(?:알레르기|알러지)(?:가|는)? ?(?:뭐|있[어나니]).{0,3}[ ?]*$", re.I, "allerg")),
     ("partner", LazyPattern(rf"(?:{'|'.join(korean_names('partner'))}|애인)(?:은|는|이|가)? ?(?:아직 |지금 )?"
-                            "있[어나니지냐][가-힣]{0,2}[ ?]*$")),
+                            "있[어나니지냐][가-힣]{0,2}[ ?]*$", hints="")),
     ("occupation", LazyPattern(r"\bwhat do i do\b(?! (?:if|when|about|with|to)\b)|\bmy (?:job|occupation)\b|"
-                              r"(?:내|제|나|저).{0,8}무슨 ?일", re.I)))
+                              r"(?:내|제|나|저).{0,8}무슨 ?일", re.I, "what do i|my job|my occupation")))
 
 
 
@@ -517,14 +530,16 @@ _WHO_EN = r"\b[Ww]here (?:does|do|did|is|are|was|were) (my [a-z ]+?|[A-Z][\w'-]*
 _SOMEBODY = r"(my [a-z ]+?|[A-Z][\w'-]*(?: [A-Z][\w'-]*)?)"
 _WHO_KO = r"^((?:우리 |내 |제 )?[가-힣]{2,}?)(?:는|은|이|가)? (?:지금 |요즘 )?어디(?:에|에서|서)? ?"
 _ASKED_OF = (  # where somebody else lives or works, and as what
-    ("residence", LazyPattern(rf"{_WHO_EN}(?:live|living|based|staying)\b|{_WHO_KO}(?:살|사는|사니|사세|거주)")),
-    ("employer", LazyPattern(rf"{_WHO_EN}work(?:ing)?\b|{_WHO_KO}(?:다니|다녀|일하|일해|근무)")),
-    ("age", LazyPattern(rf"\b[Hh]ow old (?:is|are) {_SOMEBODY}(?: now)?[ ?]*$")),
-    ("occupation", LazyPattern(r"\b[Ww]hat (?:does|do) (my [a-z ]+?|[A-Z][\w'-]*) do(?: for (?:a living|work))?[ ?]*$")),
+    ("residence", LazyPattern(rf"{_WHO_EN}(?:live|living|based|staying)\b|{_WHO_KO}(?:살|사는|사니|사세|거주)",
+                              hints="live|living|based|staying")),
+    ("employer", LazyPattern(rf"{_WHO_EN}work(?:ing)?\b|{_WHO_KO}(?:다니|다녀|일하|일해|근무)", hints="work")),
+    ("age", LazyPattern(rf"\b[Hh]ow old (?:is|are) {_SOMEBODY}(?: now)?[ ?]*$", hints="how old")),
+    ("occupation", LazyPattern(r"\b[Ww]hat (?:does|do) (my [a-z ]+?|[A-Z][\w'-]*) do(?: for (?:a living|work))?[ ?]*$",
+                               hints="what do")),
     ("allergy", LazyPattern(rf"\b[Ww]hat (?:(?:food|foods|things) )?(?:is|are) {_SOMEBODY} allergic to[ ?]*$|"
                             rf"^(?:Is|Are) {_SOMEBODY} allergic to any\w*[ ?]*$|^Do(?:es)? {_SOMEBODY} have any (?:food )?allerg|"
                             r"^((?:우리 |내 |제 )?[가-힣]{2,}?)(?:이?[는가의]|은|이)? ?(?:(?:무슨|어떤|뭐에|무엇에) )?"
-                            r"(?:알레르기|알러지)[가-힣]*(?: |$)(?:[가-힣]+ ?)?(?:뭐|뭔|무엇|있|어떤|무슨)[가-힣]*[ ?]*$")))
+                            r"(?:알레르기|알러지)[가-힣]*(?: |$)(?:[가-힣]+ ?)?(?:뭐|뭔|무엇|있|어떤|무슨)[가-힣]*[ ?]*$", hints="allerg")))
 _OF_WHOM = LazyPattern(r"^[Ww](?:hat|ho|hen)(?:'s|’s| is| was) ((?:my|our) [a-z-]+(?: [a-z-]+)??|[A-Z]\w+)(?:'s|’s) "
                       r"([a-z-]+(?: [a-z-]+)?)(?: again| now)?[ ?]*$")  # the property of somebody else
 _MINE = LazyPattern(r"^(?:my|our|우리|내|제) ")

@@ -45,7 +45,7 @@ _DAY = LazyPattern(  # a day by its name or its number alone
     rf"\b(?:(?:on|this|coming) )*(?:the )?(?<!last )(?<!past )(?P<name>{WEEKDAY})\b(?:,? the (?P<of>\d{{1,2}})(?:st|nd|rd|th)\b)?|"
     rf"\b(?:on )?the (?P<th>\d{{1,2}})(?:st|nd|rd|th)\b|"
     rf"(?<![\d월년])(?<![월년] )(?P<il>\d{{1,2}})일(?: ?{KOREAN_WEEKDAY})?(?:에는?|엔|날)?(?! ?(?:전|뒤|후|동안|간|차))|"
-    rf"(?<!지난)(?<!저번)(?<!지난 )(?<!저번 )(?P<k>{KOREAN_WEEKDAY})(?:에는?|엔|날)?", re.I)
+    rf"(?<!지난)(?<!저번)(?<!지난 )(?<!저번 )(?P<k>{KOREAN_WEEKDAY})(?:에는?|엔|날)?", re.I, "day|the ")
 
 
 def _number_of(m: re.Match[str]) -> int:
@@ -74,7 +74,7 @@ _PART = LazyPattern(  # a part of a month
     r"\b(?:(?:at|in|towards?) )?(?:the )?(?P<third>beginning|start|early|middle|mid|end|late)(?:[- ]of | |-)"
     rf"(?=(?:the|this|last|next) month|{MONTH})|"
     r"(?<=[월달]) ?(?:의 )?(?P<kweek>첫|둘|두|셋|세|넷|네|마지막)(?: ?번?째)? ?주(?!말)(?:에는?|엔)?|"
-    r"(?<=[월달]) ?(?P<kthird>초|중순|말)(?:에는?|엔|쯤)?(?!\w)", re.I)
+    r"(?<=[월달]) ?(?P<kthird>초|중순|말)(?:에는?|엔|쯤)?(?!\w)", re.I, "week |beginning|start|early|mid|end|late")
 
 
 def _part_of(m: re.Match[str], month: Period) -> Period:
@@ -185,7 +185,8 @@ def asked_period(question: str,  # question as it was asked
 # %% ../../nbs/30_search/13_asked_period.ipynb #a62c14c4
 _OF_ALL = LazyPattern(r"\b(?:everything|all|remember(?:ed)?|know|told|said|memor(?:y|ies)|notes?|newest|latest|last|"
                       r"recent(?:ly)?|lately|new)\b|"
-                      "기억|아는|알아|알고|최근|마지막|방금|요즘|다 |전부|모두|뭐라고|메모", re.I)
+                      "기억|아는|알아|알고|최근|마지막|방금|요즘|다 |전부|모두|뭐라고|메모", re.I,
+                      "everything|all|remember|know|told|said|memor|note|newest|latest|last|recent|lately|new")
 _ASKS = LazyPattern(r"\b(?:what|show|tell|list|give|summari[sz]e|recap|do you|can you)|뭐|뭘|무엇|무얼|보여|알려|말해|요약|정리", re.I)
 _NO_THING = LazyPattern(r"myself|newest|latest|last|recent(?:ly)?|lately|just|now|entire|whole|thus|far|ever|lot|"
                         r"나에|저에|대해서?|관해서?|관한|아는|알아\w*|알고\w*|최근\w*|마지막\w*|방금|요즘|지금|까지|지금까지|뭐라고\w*|누구\w*|했던|"

@@ -33,7 +33,7 @@ _DATED = LazyPattern(rf"\b(?:(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+)?(?P
 _ISO = LazyPattern(r"\b(?P<y>(?:19|20)\d\d)-(?P<m>\d\d)(?:-(?P<d>\d\d))?\b")
 _KOREAN = LazyPattern(r"(?:(?P<y>(?:19|20)\d\d)년\s*)?(?P<m>1[0-2]|[1-9])월(?:\s*(?P<d>[12]\d|3[01]|[1-9])일)?")
 _YEAR = LazyPattern(r"\b(?P<y>(?:19|20)\d\d)(?=\b|년)")
-_MAY_DATE = LazyPattern("|".join([*(m[:3] for m in MONTHS), r"(?:19|20)\d\d", "월"]), re.I)  # in every text that names a date
+_DATE_WORDS = (*(m[:3] for m in MONTHS), "19", "20", "월")  # one of these is in every text that names a date, in small letters
 _BEFORE_MAY = LazyPattern(r"\b(in|of|since|until|during|last|next|this)\s+$", re.I)
 _BACK = 32  # characters before *may* that are searched for a preposition
 
@@ -61,7 +61,7 @@ def _whole(text: str | None) -> int | None:
 def dates_in(text: str,                     # question, in English or Korean
              ) -> tuple[PartialDate, ...]:  # in order of appearance
     "Return the dates that a text names. The word *may* counts only where a number or a preposition makes it a month."
-    if _MAY_DATE.search(text) is None:
+    if not any(map(text.casefold().__contains__, _DATE_WORDS)):
         return ()
     found: list[tuple[int, PartialDate]] = []
     for m in _DATED.finditer(text):
@@ -174,14 +174,16 @@ _ASKS_BEFORE = LazyPattern(r"\b(used? to|before|back then|originally|at first|in
                           r"(?:my|our|your|his|her|their|the) old|"
                           r"last (?:flat|apartment|house|home|place|address|job|company|school|car|phone|landlord|boss))\b|예전|옛날|원래|"
                           r"이전|전에|처음|[가-힣]기 ?전|시절|[가-힣]던 (?=[가-힣])|"
-                          r"(?<![가-힣])(?:지난|전) ?(?:집|방|동네|직장|회사|학교)", re.I)
+                          r"(?<![가-힣])(?:지난|전) ?(?:집|방|동네|직장|회사|학교)", re.I,
+                          "use|before|back then|original|at first|initially|former|previous| old|last ")
 _WAS = LazyPattern(r"\b(?:used to|did\b.*\buse to|back then|originally|at first|initially|former(?:ly)?|previous(?:ly)?)\b|"
                    r"예전|옛날|원래|이전|처음|시절", re.I)
 _OF_CHANGE = LazyPattern(  # asks of the change itself: *When did I leave my old job?*
     r"\b(?:when|why|how|how long ago) did \w+(?: \w+)? (?:move|leave|quit|sell|switch|change|stop|cancel|postpone|swap|replace|drop)\b|"
     r"(?:언제|왜|어쩌다|어떻게) ?(?:[가-힣]+ )*(?:그만|관[두뒀]|이사|이직|퇴사|바[꾸꿨뀌뀐]|옮[겼긴]|팔았|끊었|취소|변경|미뤘|헤어)", re.I)
 _TWO_DIGITS = LazyPattern(r"(?<![A-Za-z])\d\d")  # of a year, if there is one
-_SPEAKS_OF_PAST = LazyPattern(r"\b(did|was|were|had)\b|[가-힣](?:았|었|였|했)|[갔왔났봤샀섰탔됐썼했]|[가-힣]던 ?(?=[가-힣])", re.I)
+_SPEAKS_OF_PAST = LazyPattern(r"\b(did|was|were|had)\b|[가-힣](?:았|었|였|했)|[갔왔났봤샀섰탔됐썼했]|[가-힣]던 ?(?=[가-힣])", re.I,
+                              "did|was|were|had")
 
 
 def asks_before(query: str,  # question, in English or Korean
@@ -344,10 +346,11 @@ def dominant_script(text: str,  # question, or text of a memory
 
 # %% ../../nbs/30_search/01_query_features.ipynb #6970058b
 FEW_NAMES = 64  # parts of names, up to which testing each in turn is faster than splitting the question into words
-_HINTS = LazyPattern("|".join(dict.fromkeys(m[:3] for m in MONTHS)) + "|19|20|월|"  # every text with a date has one
-                    "now|these d|current|at the mom|present|still|any ?more|latest|newest|today|요[즘새]|지금|현재|이제|최근|아직|"
-                    "use to|used to|before|back then|original|at first|initial|former|previous| old |예전|옛날|원래|이전|전에|처음|"
-                    "기 ?전|시절|던 |전 ?[집방동직회학]|last |ago|yesterday|past|지난|저번|[작전]년|어제|[일주달월년해] 전")
+_NOW_OR_THEN = """now current present still anymore latest newest today used before original initial former previous ago yesterday past
+요즘 요새 지금 현재 이제 최근 아직 예전 옛날 원래 이전 전에 처음 시절 지난 저번 작년 전년 어제 기전"""
+_HINTS = (  # each question with a date, or about now or about what was, has one of these, in small letters
+    *_DATE_WORDS, *_NOW_OR_THEN.split(), "use to", "these d", "at the mom", "any more", "back then", "at first", " old ", "last ", "던 ",
+    *(f"{a} 전" for a in "기일주달월년해"), *(f"전{space}{b}" for space in ("", " ") for b in "집방동직회학"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,7 +375,7 @@ def extract_query_features(question: str,                         # question as 
     text = question if question.isascii() else compose_hangul(question)
     folded, which, asks = text.casefold(), dominant_script(text), asked_types(text)
     named, across = identifiers_in(text), names_in_other_script(text, known)
-    if not across and len(known) <= FEW_NAMES and not any(map(folded.__contains__, known)) and _HINTS.search(folded) is None:
+    if not across and len(known) <= FEW_NAMES and not any(map(folded.__contains__, known)) and not any(map(folded.__contains__, _HINTS)):
         return QueryFeatures(asks=asks, script=which, identifiers=named) if asks or named else _SCRIPT_ONLY[which]
     names = tuple(sorted({*names_in(text, known), *(name for pair in across for name in pair)}))
     spoke = frozenset(number for name in names for number in known.get(name, ()))

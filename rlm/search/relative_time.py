@@ -78,34 +78,37 @@ _COUNT = rf"(?P<n>\d{{1,4}}|an?|{'|'.join(ENGLISH_NUMBERS)})"
 _KOREAN_COUNT = rf"(?P<n>\d{{1,4}}|{one_of(KOREAN_COUNTING)}|일(?=주일))"
 _UNIT = "(?P<u>day|week|month|year)s?"
 _KOREAN_UNIT = "(?P<u>일|주일?(?!말)|달|개월|년)"
-_PERIODS: tuple[tuple[LazyPattern, _Reader], ...] = tuple((LazyPattern(pattern, re.I), read) for pattern, read in (
-    (r"\bthe day before yesterday\b|그저께|그제|엊그제", lambda m, t: _span("day", 2, t)),
-    (r"\b(?:yesterday(?: (?:morning|afternoon|evening))?|last night)\b|어제(?: ?(?:아침|점심|저녁|밤))?|어젯밤|간밤",
+_PERIODS: tuple[tuple[LazyPattern, _Reader], ...] = tuple((LazyPattern(pattern, re.I, hints), read) for hints, pattern, read in (
+    ("yesterday", r"\bthe day before yesterday\b|그저께|그제|엊그제", lambda m, t: _span("day", 2, t)),
+    ("yesterday|last night",
+     r"\b(?:yesterday(?: (?:morning|afternoon|evening))?|last night)\b|어제(?: ?(?:아침|점심|저녁|밤))?|어젯밤|간밤",
      lambda m, t: _span("day", 1, t)),
-    (r"\b(?:today|this (?:morning|afternoon|evening)|tonight)\b|오늘(?: ?(?:아침|점심|저녁|하루|오전|오후))?", lambda m, t: whole_days(t)),
-    (rf"\b{_COUNT} {_UNIT} ago\b|\b{_COUNT.replace('?P<n>', '?P<n2>')} {_UNIT.replace('?P<u>', '?P<u2>')} back\b",
+    ("today|this |tonight",
+     r"\b(?:today|this (?:morning|afternoon|evening)|tonight)\b|오늘(?: ?(?:아침|점심|저녁|하루|오전|오후))?", lambda m, t: whole_days(t)),
+    (" ago| back", rf"\b{_COUNT} {_UNIT} ago\b|\b{_COUNT.replace('?P<n>', '?P<n2>')} {_UNIT.replace('?P<u>', '?P<u2>')} back\b",
      lambda m, t: _span(m["u"] or m["u2"], _number(m["n"] or m["n2"]), t)),
-    (rf"{_KOREAN_COUNT} ?{_KOREAN_UNIT} ?전", lambda m, t: _span(m["u"], _number(m["n"]), t)),
-    (rf"\b(?:in|over|during|for|within)? ?(?:the )?(?:last|past) {_COUNT} {_UNIT}\b", lambda m, t: _rolling(_number(m["n"]), m["u"], t)),
-    (rf"(?:지난|최근) ?{_KOREAN_COUNT} ?{_KOREAN_UNIT}(?: ?동안)?", lambda m, t: _rolling(_number(m["n"]), m["u"], t)),
-    (r"\bthe past (?P<u>week|month|year)\b", lambda m, t: _rolling(1, m["u"], t)),
-    (r"\b(?:last|previous|past) (?P<u>weekend|week|month|year)\b|(?:지난|저번) ?(?P<k>주말|주|달)",
+    ("", rf"{_KOREAN_COUNT} ?{_KOREAN_UNIT} ?전", lambda m, t: _span(m["u"], _number(m["n"]), t)),
+    ("last |past ", rf"\b(?:in|over|during|for|within)? ?(?:the )?(?:last|past) {_COUNT} {_UNIT}\b",
+     lambda m, t: _rolling(_number(m["n"]), m["u"], t)),
+    ("", rf"(?:지난|최근) ?{_KOREAN_COUNT} ?{_KOREAN_UNIT}(?: ?동안)?", lambda m, t: _rolling(_number(m["n"]), m["u"], t)),
+    ("the past ", r"\bthe past (?P<u>week|month|year)\b", lambda m, t: _rolling(1, m["u"], t)),
+    ("last |previous |past ", r"\b(?:last|previous|past) (?P<u>weekend|week|month|year)\b|(?:지난|저번) ?(?P<k>주말|주|달)",
      lambda m, t: _span(m["u"] or m["k"], 1, t)),
-    (r"\bthis (?:coming )?(?P<u>weekend|week|month|year)\b|(?:이번 ?|이(?=달))(?P<k>주말|주|달)",
+    ("this ", r"\bthis (?:coming )?(?P<u>weekend|week|month|year)\b|(?:이번 ?|이(?=달))(?P<k>주말|주|달)",
      lambda m, t: _span(m["u"] or m["k"], 0, t)),
-    (r"\bthe day after tomorrow\b|내일 ?모레|모레", lambda m, t: _span("day", -2, t)),
-    (r"\btomorrow(?: (?:morning|afternoon|evening|night))?\b|내일(?: ?(?:아침|점심|저녁|밤|오전|오후))?",
+    ("tomorrow", r"\bthe day after tomorrow\b|내일 ?모레|모레", lambda m, t: _span("day", -2, t)),
+    ("tomorrow", r"\btomorrow(?: (?:morning|afternoon|evening|night))?\b|내일(?: ?(?:아침|점심|저녁|밤|오전|오후))?",
      lambda m, t: _span("day", -1, t)),
-    (r"\bnext (?P<u>weekend|week|month|year)\b|다음 ?(?P<k>주말|주|달)|내(?P<n>년)",
+    ("next ", r"\bnext (?P<u>weekend|week|month|year)\b|다음 ?(?P<k>주말|주|달)|내(?P<n>년)",
      lambda m, t: _span(m["u"] or m["k"] or m["n"], -1, t)),
-    (rf"\bin {_COUNT} {_UNIT}(?:['’] time)?\b(?! of)", lambda m, t: _span(m["u"], -_number(m["n"]), t)),
-    (rf"{_KOREAN_COUNT} ?{_KOREAN_UNIT} ?(?:뒤|후)", lambda m, t: _span(m["u"], -_number(m["n"]), t)),
-    (rf"\b(?:in|over|during|for|within)? ?(?:the )?(?:next|coming) {_COUNT} {_UNIT}\b|"
+    ("in ", rf"\bin {_COUNT} {_UNIT}(?:['’] time)?\b(?! of)", lambda m, t: _span(m["u"], -_number(m["n"]), t)),
+    ("", rf"{_KOREAN_COUNT} ?{_KOREAN_UNIT} ?(?:뒤|후)", lambda m, t: _span(m["u"], -_number(m["n"]), t)),
+    ("next |coming ", rf"\b(?:in|over|during|for|within)? ?(?:the )?(?:next|coming) {_COUNT} {_UNIT}\b|"
      rf"앞으로 ?{_KOREAN_COUNT.replace('?P<n>', '?P<n2>')} ?{_KOREAN_UNIT.replace('?P<u>', '?P<u2>')}(?: ?동안)?",
      lambda m, t: whole_days(t, 1 + _days(_number(m["n"] or m["n2"]), m["u"] or m["u2"]))),
-    (r"재작년", lambda m, t: calendar_year(t, 2)),
-    (r"작년|지난 ?해", lambda m, t: calendar_year(t, 1)), (r"올해|금년", lambda m, t: calendar_year(t)),
-    (rf"\b(?:on|last|this past) (?P<d>{WEEKDAY})\b|(?:지난|저번)(?: ?주)? ?(?P<k>[{KOREAN_WEEKDAYS}])요일",
+    ("", r"재작년", lambda m, t: calendar_year(t, 2)),
+    ("", r"작년|지난 ?해", lambda m, t: calendar_year(t, 1)), ("", r"올해|금년", lambda m, t: calendar_year(t)),
+    ("day", rf"\b(?:on|last|this past) (?P<d>{WEEKDAY})\b|(?:지난|저번)(?: ?주)? ?(?P<k>[{KOREAN_WEEKDAYS}])요일",
      lambda m, t: _weekday((m["d"] or m["k"]).lower(), t))))
 
 
@@ -117,10 +120,9 @@ def midnight(now: datetime,  # a moment
 
 # %% ../../nbs/30_search/00_relative_time.ipynb #8e148d02
 _PARTICLE = LazyPattern(r"^(?:에는?|엔|에도|쯤에?|쯤엔|의(?= ))?[ ,]*")  # of a period in Korean, and a comma
-_HINT = LazyPattern(  # in every text that tells a period
-    "day|night|last|past|previous|ago|back|this|next|in |tomorrow|coming|"
-    "어제|어젯|그저께|그제|간밤|오늘|전|지난|저번|최근|이번|이달|[작금내]년|올해|"
-    "내일|모레|다음|뒤|후|앞으로", re.I)
+_WORDS = """day night last past previous ago back this next tomorrow coming 어제 어젯 그저께 그제 간밤 오늘 전 지난 저번 최근 이번 이달
+작년 금년 내년 올해 내일 모레 다음 뒤 후 앞으로"""
+_TOLD_BY = ("in ", *_WORDS.split())  # one of these is in every text that tells a period
 _AGO = LazyPattern(r"(?:ago|back|전)$", re.I)
 ANY_DAY = datetime(2026, 5, 20, tzinfo=UTC)  # a present for which a text is read when its words matter, and not its dates
 
@@ -128,7 +130,7 @@ ANY_DAY = datetime(2026, 5, 20, tzinfo=UTC)  # a present for which a text is rea
 def _told(text: str) -> tuple[list[tuple[re.Match[str], _Reader]], str]:
     "The words of a text that tell a period from today, each with what reads them, and the text without them."
     found, text = list[tuple[re.Match[str], _Reader]](), text.strip()
-    for pattern, read in _PERIODS if _HINT.search(text) else ():
+    for pattern, read in _PERIODS if any(map(text.casefold().__contains__, _TOLD_BY)) else ():
         if m := pattern.search(text):
             found.append((m, read))
             text = f"{text[:m.start()].rstrip()} {_PARTICLE.sub('', text[m.end():])}".strip()

@@ -12,18 +12,20 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache, wraps
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar, cast
 
 from ..errors import InvalidInput
 
 # %% ../../../nbs/10_core/02_normal_form.ipynb #1a2ypat1
 class LazyPattern:
-    "A regular expression that is compiled when it is first used; its methods are those of `re.Pattern`, without a call between."
+    """A regular expression that is compiled when it is first used; its methods are those of `re.Pattern`, without a call between. With
+    `hints`, an ASCII text without any of them is answered without the expression, which costs many times as much."""
 
     def __init__(self, pattern: str,  # expression, in the syntax of `re`
                  flags: int = 0,      # flags of `re`, such as `re.I`
+                 hints: str | None = None,  # words in small letters, bars between: each ASCII text that matches has one; "": none does
                  ) -> None:
-        self.pattern, self.flags = pattern, flags
+        self.pattern, self.flags, self.hints = pattern, flags, hints
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
@@ -32,19 +34,32 @@ class LazyPattern:
         return re.compile(self.pattern.replace("[가-힣]", "(?-i:[가-힣])") if caseless else self.pattern, self.flags)
 
     @cached_property
+    def may_match(self) -> Callable[[str], bool]:
+        "Whether a text holds one of the hints, or is not ASCII."
+        words = tuple(filter(None, (self.hints or "").split("|")))
+        return lambda text: not text.isascii() or any(map(text.lower().__contains__, words))
+
+    def _hinted(self, name: str) -> Callable[..., Any]:
+        "A method that is asked only about texts that may match; without one, nothing is compiled."
+        if self.hints is None:
+            return cast(Callable[..., Any], getattr(self.compiled, name))
+        may = self.may_match
+        return lambda text, *place: getattr(self.compiled, name)(text, *place) if may(text) else None
+
+    @cached_property
     def search(self) -> Callable[..., re.Match[str] | None]:
         "`re.Pattern.search`: the first match anywhere in a text."
-        return self.compiled.search
+        return self._hinted("search")
 
     @cached_property
     def match(self) -> Callable[..., re.Match[str] | None]:
         "`re.Pattern.match`: the match at the start of a text."
-        return self.compiled.match
+        return self._hinted("match")
 
     @cached_property
     def fullmatch(self) -> Callable[..., re.Match[str] | None]:
         "`re.Pattern.fullmatch`: the match of a whole text."
-        return self.compiled.fullmatch
+        return self._hinted("fullmatch")
 
     @cached_property
     def finditer(self) -> Callable[..., Iterator[re.Match[str]]]:
@@ -64,7 +79,9 @@ class LazyPattern:
     @cached_property
     def sub(self) -> Callable[..., str]:
         "`re.Pattern.sub`: a text with its matches replaced."
-        return self.compiled.sub
+        if self.hints is None:
+            return self.compiled.sub
+        return lambda new, text, count=0: self.compiled.sub(new, text, count) if self.may_match(text) else text
 
 # %% ../../../nbs/10_core/02_normal_form.ipynb #txcache1
 P = ParamSpec("P")
