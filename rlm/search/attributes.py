@@ -49,7 +49,7 @@ _ATTRIBUTES: Mapping[str, tuple[str, str, str]] = {  # attribute → its names i
                    r"\b(?:ab|[abo])[+-](?!\w)|(?<![a-z])(?:ab|[abo])형|"
                    r"\bblut|sang"),
     "birthday": (r"birthday|date of birth|birth ?date|bday", r"생일|생신|생년월일",
-                 rf"birth|\bborn\b|\bb\. ?\d|\bturn(?:s|ed|ing)\b|(?:['’]ll|will) be \d\d?\b|\b(?:every|each) (?:year|{MONTH})|"
+                 rf"birth|\bborn\b|\bb\. ?\d|\bturn(?:s|ed|ing)\b|['’]s \d\d?(?:st|nd|rd|th)\b|(?:['’]ll|will) be \d\d?\b|\b(?:every|each) (?:year|{MONTH})|"
                  r"매년|해마다|태어|년생|돌잔치|칠순|환갑|출생|"
                  rf"(?:{one_of(KOREAN_TENS)})[가-힣]{{0,2}}이? ?[돼되된]|"
                  r"geburt|geboren|anniversaire|cumplea|compleanno"),
@@ -79,7 +79,7 @@ _PEOPLE = {who: n for n, every in enumerate((  # who is asked about → group
     ("my", "내", "제", "나", "저"), korean_names("younger sibling"), *(names_of(*names.split()) for names in (
         "mother mam mother-in-law", "언니 누나", "오빠 형", "father papa father-in-law", "wife", "husband", "son", "daughter",
         "aunt auntie", "uncle", "boss", "landlord landlady", "neighbour", "grandmother gran 외할머니", "grandfather grandad 외할아버지",
-        "cousin", "flatmate housemate", "girlfriend", "boyfriend")))) for who in every}
+        "cousin", "flatmate housemate", "girlfriend", "boyfriend", "dog", "cat")))) for who in every}
 _NOT_OWNERS = frozenset({"what", "who", "where", "when", "how", "that", "it", "here", "there", "let", "she", "he"})  # before *'s* for *is*
 _TITLES = frozenset(title + end for title in (*KOREAN_TITLES, "") for end in ("", "님")) - {""}
 _DOCUMENTS = {noun: n for n, every in enumerate((  # noun of a document that has a number → its group
@@ -255,10 +255,10 @@ def _relative_patterns() -> tuple[LazyPattern, LazyPattern]:
     english, korean = ("|".join(sorted((re.escape(w) for w, n in _PEOPLE.items() if n and w.isascii() == ascii), key=len, reverse=True))
                        for ascii in (True, False))
     particle = r"(?:님|께서)?(?:[은는이가도]|께서는|네는?)"
-    return (LazyPattern(rf"\bmy (?P<of>{english})\b(?P<more>['’]s)?|^(?:우리 |내 |제 )?(?P<whom>{korean}){particle}?"
+    return (LazyPattern(rf"\bmy (?P<of>{english})\b(?P<more>['’]s(?! (?:name|job|age)\b))?|^(?:우리 |내 |제 )?(?P<whom>{korean}){particle}?"
                         "(?P<next>의)?(?![가-힣])",
                         re.I),
-            LazyPattern(rf"^(?:(?:my|our) )?(?P<of>{english})\b(?!['’]s)|^(?:우리 |내 |제 )?(?P<whom>{korean}){particle}(?![가-힣])", re.I))
+            LazyPattern(rf"^(?:(?:my|our) )?(?P<of>{english})\b(?!['’]s(?! name\b))|^(?:우리 |내 |제 )?(?P<whom>{korean}){particle}(?![가-힣])", re.I))
 
 
 def asked_relative(query: str,  # question
