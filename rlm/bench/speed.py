@@ -111,8 +111,7 @@ def asked_for(searcher: Searcher,  # search of the namespace, within a snapshot 
               ) -> Iterator[None]:
     "Ask words, then meaning, each on its own."
     index, candidates = searcher.index, searcher.candidates
-    terms = candidates.search_terms(index.scorer.query_features(query.text), query.terms)
-    plan, allowed = index.lexical.plan(terms), searcher.filters.resolve(EVERYTHING)
+    plan, allowed = candidates.plan(index.scorer.query_features(query.text), query), searcher.filters.resolve(EVERYTHING)
     if candidates.scores_all:
         index.lexical.score_all(plan)
     else:

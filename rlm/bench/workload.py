@@ -250,7 +250,7 @@ class Exact:
         "Return the score by words of every memory."
         features, lexical = self.index.scorer.query_features(query.text), self.index.lexical
         search = self.searcher.candidates
-        plan = lexical.plan(search.search_terms(features, query.terms), search.names_across(features, query.text))
+        plan = search.plan(features, query)
         scores = np.zeros(lexical.docs.passage_doc.size, np.float32)
         for weight, _, spans in plan.postings:
             for where, impact, _ in spans:

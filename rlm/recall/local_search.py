@@ -7,7 +7,6 @@ __all__ = ['LEAST_HITS', 'UNREAD', 'SEARCHES', 'STEADY', 'RELEVANCE', 'MARGIN', 
            'is_conclusive', 'LocalizedSearchEngine']
 
 # %% ../../nbs/40_recall/17_local_search.ipynb #9df0c53d
-from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ from .checkpoints import CheckpointManager
 from .working_memory import RecentMemories, Slot, WorkingMemory
 from ..search.candidates import AllowedDocs, Query, Searcher
 from ..search.scoring import DEFAULT_WEIGHTS, EMPTY_RANKING, EXACT, Candidates, RankedList, ScoreWeights
+from ..search.lexical.bm25 import QueryPlan
 from ..search.namespace_index import NamespaceIndex
 from ..search.query_features import QueryFeatures
 from ..search.semantic_index import MeasuredQuery, StoredVectors
@@ -89,15 +89,14 @@ class NeighbourhoodRanker:
 
     def rank(self,
              around: Neighbourhood,  # memories of the subject
-             terms: list[str],       # words of the question, in a moment of the index
+             plan: QueryPlan,        # postings of the question's words, in a moment of the index
              features: QueryFeatures,             # times, persons and language that it names
              measured: MeasuredQuery | None,    # its vector, measured
              k: int,                 # number of memories wanted
              passing: Any = None,    # by number in the index: which memories may be found; None: all
-             names: Mapping[str, Sequence[str]] = {},  # name of the question → what it is written as in another script
              ) -> LocalRanking:
         "Rank the memories of a neighbourhood."
-        postings = self.lexical.score(terms, around.units, passing, names)
+        postings = self.lexical.score(plan, around.units, passing)
         scored = around.candidates(postings.inside, measured, passing)
         return LocalRanking(self.index.scorer.rank(features, scored, k), postings.left, len(scored.docs), postings, scored)
 
@@ -117,7 +116,7 @@ class NeighbourhoodRanker:
 
     def answer(self,
                around: Neighbourhood,  # memories of the subject
-               terms: list[str],       # words of the question, in a moment of the index
+               plan: QueryPlan,        # postings of the question's words, in a moment of the index
                features: QueryFeatures,         # times, persons and language that it names
                measured: MeasuredQuery | None,  # its vector, measured
                k: int,                 # number of memories wanted
@@ -125,10 +124,9 @@ class NeighbourhoodRanker:
                margin: float,          # margin by which the last hit must exceed the bound of the others
                sure: int,              # number of sure hits, once words elsewhere were looked at
                passing: Any = None,    # by number in the index: which memories may be found; None: all
-               names: Mapping[str, Sequence[str]] = {},  # name of the question → what it is written as in another script
                ) -> LocalAnswer:
         "Rank a neighbourhood; if that is not conclusive, again with the best matches by words elsewhere. An empty answer says why."
-        first = self.rank(around, terms, features, measured, depth, passing, names)
+        first = self.rank(around, plan, features, measured, depth, passing)
         bound, unscored = margin + cue_bound(features), self.index.lexical.documents - first.size
         least = bound + tail_bound(k, unscored) + DEFAULT_WEIGHTS.words * first.left
         if first.ranked and (unscored <= 0 or is_conclusive(first.ranked, k, least)):
@@ -314,9 +312,8 @@ class RecentMemorySearch:
         if self._made is None or len(self._made[1].docs) < LEAST_HITS or not isinstance(self.index.scorer.ranker, ScoreWeights):
             return LocalAnswer(declined="nothing in working memory")
         around, sure, deep = self._made[1], min(LEAST_HITS, k), max(k, self.searcher.depth)
-        terms = self.searcher.candidates.search_terms(features, query.terms)
-        names = self.searcher.candidates.names_across(features, query.text)
-        found = self.ranker.answer(around, terms, features, measured, k, deep, MARGIN, sure, passing, names)
+        plan = self.searcher.candidates.plan(features, query)
+        found = self.ranker.answer(around, plan, features, measured, k, deep, MARGIN, sure, passing)
         if not found.declined and not around.members.issuperset(found.ranked[:sure].seqs.tolist()):
             found = LocalAnswer(declined="not in working memory")
         return found._replace(slot="" if found.declined else self.recent.slot_of.get(int(found.ranked.rows[0, 0]), ""))
@@ -372,10 +369,9 @@ class LocalizedSearchEngine:
             return LocalAnswer(slot="" if slot is None else slot.slot_id, declined="no subject fits" if slot is None else "no checkpoint")
         if not isinstance(self.index.scorer.ranker, ScoreWeights):
             return LocalAnswer(slot=slot.slot_id, declined="learned ranking")
-        terms, numbers = self.searcher.candidates.search_terms(features, query.terms), None if passing is None else passing.mask
-        names = self.searcher.candidates.names_across(features, query.text)
+        plan, numbers = self.searcher.candidates.plan(features, query), None if passing is None else passing.mask
         around, deep, sure = self.neighbourhoods.get_possibly_stale(slot), max(top_k, self.searcher.depth), min(SURE, top_k)
-        found = self.ranker.answer(around, terms, features, measured, top_k, deep, self.margin, sure, numbers, names)
+        found = self.ranker.answer(around, plan, features, measured, top_k, deep, self.margin, sure, numbers)
         return found._replace(slot=slot.slot_id)
 
     def unit_of(self,

@@ -7,7 +7,6 @@ __all__ = ['Units', 'Values', 'VECTOR_CACHE_SIZE', 'CANDIDATES', 'POSTINGS', 'Tr
 
 # %% ../../nbs/40_recall/14_neighbourhood.ipynb #31603c7d
 from dataclasses import dataclass
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -165,14 +164,12 @@ class LexicalCandidates:
         self.index, self._sums = index, np.zeros(0, np.float32)  # zeros, one for each unit at least, between two calls
 
     def score(self,
-              terms: list[str],     # words of a question
+              plan: QueryPlan,      # postings of a question's words, in a moment of the index
               units: Units,         # units of a neighbourhood
               passing: Any = None,  # by number in the index: which memories may be found elsewhere; None: all
-              names: Mapping[str, Sequence[str]] = {},  # name of the question → what it is written as in another script
               ) -> PostingScores:
         "Add up the postings of a question's words."
         lexical = self.index.lexical
-        plan = lexical.plan(terms, names)
         first = plan.terms_within_budget(POSTINGS, at_least_one=False)
         inside, touched, outside = self._add_up(plan, first, units)
         if lexical.docs.live < lexical.docs.size:

@@ -49,7 +49,8 @@ _ATTRIBUTES: Mapping[str, tuple[str, str, str]] = {  # attribute → its names i
                    r"\b(?:ab|[abo])[+-](?!\w)|(?<![a-z])(?:ab|[abo])형|"
                    r"\bblut|sang"),
     "birthday": (r"birthday|date of birth|birth ?date|bday", r"생일|생신|생년월일",
-                 rf"birth|\bborn\b|\bb\. ?\d|\bturn(?:s|ed|ing)\b|['’]s \d\d?(?:st|nd|rd|th)\b|(?:['’]ll|will) be \d\d?\b|\b(?:every|each) (?:year|{MONTH})|"
+                 rf"birth|\bborn\b|\bb\. ?\d|\bturn(?:s|ed|ing)\b|['’]s \d\d?(?:st|nd|rd|th)\b|"
+                 rf"(?:['’]ll|will) be \d\d?\b|\b(?:every|each) (?:year|{MONTH})|"
                  r"매년|해마다|태어|년생|돌잔치|칠순|환갑|출생|"
                  rf"(?:{one_of(KOREAN_TENS)})[가-힣]{{0,2}}이? ?[돼되된]|"
                  r"geburt|geboren|anniversaire|cumplea|compleanno"),
@@ -258,7 +259,8 @@ def _relative_patterns() -> tuple[LazyPattern, LazyPattern]:
     return (LazyPattern(rf"\bmy (?P<of>{english})\b(?P<more>['’]s(?! (?:name|job|age)\b))?|^(?:우리 |내 |제 )?(?P<whom>{korean}){particle}?"
                         "(?P<next>의)?(?![가-힣])",
                         re.I),
-            LazyPattern(rf"^(?:(?:my|our) )?(?P<of>{english})\b(?!['’]s(?! name\b))|^(?:우리 |내 |제 )?(?P<whom>{korean}){particle}(?![가-힣])", re.I))
+            LazyPattern(rf"^(?:(?:my|our) )?(?P<of>{english})\b(?!['’]s(?! name\b))|"
+                        rf"^(?:우리 |내 |제 )?(?P<whom>{korean}){particle}(?![가-힣])", re.I))
 
 
 def asked_relative(query: str,  # question

@@ -19,6 +19,7 @@ from ..core.text import tokens
 from .scoring import DEFAULT_WEIGHTS, EXACT, HEAD_CODES, NO_SCRIPT, Candidates, RankedList, ScoreWeights
 from .scoring import foreign_script, matching, prefilter
 from .lexical.bm25 import QueryPlan
+from .lexical.synonyms import synonyms
 from .metadata_table import Values
 from .namespace_index import NamespaceIndex
 from .query_features import QueryFeatures
@@ -125,6 +126,17 @@ class CandidateGenerator:
             self._across = self.index.position, question, found
         return {name: others for name, others in found.items() if name.casefold() not in features.names}
 
+    def plan(self,
+             features: QueryFeatures,  # features of the question
+             query: Query,             # question with its tokens
+             ) -> QueryPlan:
+        "Return the postings of a question's words, with names in the other script and synonyms; with vectors, of its own script."
+        terms = self.search_terms(features, query.terms)
+        others = synonyms(terms)
+        if self.index.semantic.model:
+            others = [s for s in others if (s.terms[0] >= "가") == (s.of[0] >= "가")]
+        return self.index.lexical.plan(terms, self.names_across(features, query.text), others)
+
     def parse(self,
               query: Query,  # question with its tokens and vector
               ) -> tuple[QueryFeatures, QueryPlan, MeasuredQuery | None]:  # None: it has no vector
@@ -132,8 +144,7 @@ class CandidateGenerator:
         features = query.features or self.index.scorer.query_features(query.text)
         fits = query.model == self.index.semantic.model  # it may just have been changed
         measured = query.measured or self.index.semantic.measure(query.vector if fits else None)
-        names = self.names_across(features, query.text)
-        return features, self.index.lexical.plan(self.search_terms(features, query.terms), names), measured
+        return features, self.plan(features, query), measured
 
     def z_scores(self,
                  measured: MeasuredQuery | None,  # question, measured; None: it has no vector

@@ -351,6 +351,7 @@ class Explanation:
     refused: float | None = None  # relevance of the best memory, where it is below the floor and a search returns nothing
     past: str = ""  # what is no longer true of it, with what holds now
     names: Mapping[str, Sequence[str]] = field(default_factory=dict)  # name of the question → what was looked for, too, in the other script
+    synonyms: Mapping[str, str] = field(default_factory=dict)  # term of the memory that counts in part → the question's term
     shown_as: str = ""  # id of the newer memory with the same text that is the one hit for both; empty: it is a hit of its own
     placed_by: str = ""  # why it stands above hits of a higher score; empty: its score placed it
     where: tzinfo = UTC  # zone in which days are told
@@ -382,6 +383,7 @@ class Explanation:
         found += "".join(f" (later: {clip(text, 60)})" for text in self.later)
         found += "".join(f" No memory has “{term}”: “{other}” was looked for, too." for term, other in self.spellings.items())
         found += "".join(f" {' and '.join(others)} for {name} was looked for, too." for name, others in self.names.items())
+        found += "".join(f" “{other}” counts in part for “{term}”." for other, term in self.synonyms.items())
         if not scaled or self.scale == 1:
             return found
         return f"{found} Words and meaning are little evidence, so {' and '.join(scaled)} count{'s' * (len(scaled) == 1)} {self.scale:.0%}."

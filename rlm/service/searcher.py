@@ -29,6 +29,7 @@ from ..search.candidates import LATER, LIKELY, Query
 from ..search.explainer import NEARBY, ExplainedHit
 from ..search.relevance import BY_WORDS
 from ..search.lexical.bm25 import CONTEXT_FIELDS
+from ..search.lexical.synonyms import synonyms
 from ..search.asked_period import asked_period, asks_ahead, asks_for_all, named_days
 from ..search.relative_time import Period, midnight, whole_days
 from ..search.query_features import asks_before, asks_earlier, past_moment
@@ -393,6 +394,7 @@ class MemorySearcher:
         past = query.filters.as_of is not None
         asked = query if past else self.embed(query, self.index.embedding_model())
         later, spellings, names, refused, told = tuple[str, ...](), dict[str, str](), dict[str, list[str]](), None, ""
+        instead = dict[str, str]()
         with self.index.snapshot():
             memory = self.reader.get(id, query.filters.as_of)
             held = tuple(said for said, one in self._single(query.filters)
@@ -403,6 +405,7 @@ class MemorySearcher:
                 parts, frequencies = self.explainer.explain(asked, memory)
                 rank = self.explainer.rank_of(asked, memory)
                 spellings = {t: other for t in frequencies if (other := self.index.lexical.spelling(t))}
+                instead = {t: s.of[0] for s in synonyms(query.terms) for t in s.terms if t in parts}
                 names = self.explainer.searcher.candidates.names_across(self.index.scorer.query_features(query.text), query.text)
                 linked = [e.dst for e in self.storage.edges([memory.id], self.namespace)
                           if e.relation == LATER and e.src == memory.id and e.weight >= LIKELY]
@@ -424,7 +427,7 @@ class MemorySearcher:
         scale = self.explainer.evidence_scale(parts)
         ended = self.reader.ended_by(id) if held == ("expired",) else None
         return Explanation(query.text, memory, rank, parts, frequencies, held, scale, later, spellings, ended, refused, told, names,
-                           shown_as, placed_by, query.filters.where)
+                           instead, shown_as, placed_by, query.filters.where)
 
     def _statistics(self, query: Query) -> tuple[list[str], TermStatistics, Weights]:
         "Return terms, frequencies and weights for full text. In the past, what was said next to a memory is no part of it."

@@ -43,19 +43,19 @@ def source_of(index: Any) -> TrueVectors:
 def asked_of(memory: Memory, question: str) -> tuple[Any, ...]:
     "What is ranked by: the terms to search for, the question's features and its vector, measured."
     query, features = memory.query(question), memory.index.scorer.query_features(question)
-    terms = memory.ctx.search.searcher.candidates.search_terms(features, query.terms)
-    return terms, features, memory.index.semantic.measure(query.vector)
+    plan = memory.ctx.search.searcher.candidates.plan(features, query)
+    return plan, features, memory.index.semantic.measure(query.vector)
 
 
 def compared(memory: Memory, seqs: Any, question: str, k: int, passing: Any = None) -> tuple[LocalRanking, LocalRanking]:
     "Both steps, compiled and in numpy; returns what both say."
     index = memory.index
-    terms, features, asked = asked_of(memory, question)
+    plan, features, asked = asked_of(memory, question)
     with index.snapshot():
         around, ranker = Neighbourhood(index, source_of(index), np.asarray(seqs, np.int64)), NeighbourhoodRanker(index)
 
         def both() -> tuple[LocalRanking, LocalRanking]:
-            first = ranker.rank(around, terms, features, asked, k, passing)
+            first = ranker.rank(around, plan, features, asked, k, passing)
             return first, ranker.rank_with_matches(first, features, asked, k)
         with interpreted():
             plain = both()
@@ -154,7 +154,7 @@ def test_a_namespace_of_nothing_has_an_empty_neighbourhood() -> None:
         assert not len(index.metadata["seq"])
         with index.snapshot():
             features = index.scorer.query_features("a boat")
-            first = ranker.rank(Neighbourhood(index, None, np.zeros(0, np.int64)), ["boat"], features, None, 10)
+            first = ranker.rank(Neighbourhood(index, None, np.zeros(0, np.int64)), index.lexical.plan(["boat"]), features, None, 10)
             second = ranker.rank_with_matches(first, features, None, 10)
         assert not first.ranked and not second.ranked and first.size == 0 == first.left == second.size
 

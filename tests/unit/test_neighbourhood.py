@@ -26,7 +26,7 @@ def test_a_neighbourhood_of_all_memories_ranks_as_a_search_does(tmp_path: Path) 
             query = memory.query(question.text)
             full = Searcher(index).retrieve_and_rank(query, 10)[1][:10]
             features = index.scorer.query_features(query.text)
-            found = lexical.score(Searcher(index).candidates.search_terms(features, query.terms), every.units)
+            found = lexical.score(Searcher(index).candidates.plan(features, query), every.units)
             near = index.scorer.rank(features, every.candidates(found.inside, index.semantic.measure(query.vector)), REORDERED)
             near = Searcher(index).reorder(features, query.measured, near, None)[:10]  # as a search moves what opens a conversation
             assert [r.seq for r in near] == [r.seq for r in full] and found.left == 0, question
@@ -43,12 +43,12 @@ def test_words_elsewhere_are_those_of_a_lexical_search_and_leave_out_the_neighbo
             for question in ("word3 name5", "thing7 name8 word1", "number17", "nothing of the kind"):
                 plan = index.lexical.plan(tokens(question))
                 right = index.lexical.search(plan, 20)
-                found = lexical.best(lexical.score(tokens(question), NONE), 20)
+                found = lexical.best(lexical.score(plan, NONE), 20)
                 assert np.allclose(sorted(found.scores), sorted(right.scores / (plan.idf_sum or 1)), atol=1e-6)
                 assert found.left <= min(found.scores, default=0) and 39 not in found.docs
                 assert not lexical._sums.any()  # the array is shared by all questions, and must be zero again after each
-            every = lexical.best(lexical.score(tokens("word3 name5"), NONE), 400)
-            inside = lexical.score(tokens("word3 name5"), every.docs[:5].astype(np.int32))
+            every = lexical.best(lexical.score(index.lexical.plan(tokens("word3 name5")), NONE), 400)
+            inside = lexical.score(index.lexical.plan(tokens("word3 name5")), every.docs[:5].astype(np.int32))
             assert np.allclose(inside.inside, every.scores[:5]) and every.left == 0
             assert set(lexical.best(inside, 400).docs) == set(every.docs[5:]) and np.isclose(inside.left, every.scores[5:].max())
 
@@ -63,7 +63,7 @@ def test_a_memory_of_several_units_counts_once_by_its_best() -> None:
             exact = dict(zip(right.docs.tolist(), right.scores / plan.idf_sum, strict=True))
             for n in (5, 20, 400):
                 lexical = LexicalCandidates(index)
-                found = lexical.best(lexical.score(words, NONE), n)
+                found = lexical.best(lexical.score(plan, NONE), n)
                 assert len(set(found.docs)) == len(found.docs) and index.lexical.docs.passage_doc.size > 100
                 assert all(np.isclose(s, exact[d], atol=1e-6) for d, s in zip(found.docs.tolist(), found.scores, strict=True))
 
@@ -81,7 +81,7 @@ def test_no_memory_elsewhere_has_more_of_the_words_than_the_bound_says(budget: i
                 plan, lexical = index.lexical.plan(tokens(question)), LexicalCandidates(index)
                 exact = index.lexical.score_all(plan).copy() / (plan.idf_sum or 1)
                 near = np.arange(40, 60)
-                found = lexical.score(tokens(question), index.lexical.docs.passages(near).astype(np.int32))
+                found = lexical.score(index.lexical.plan(tokens(question)), index.lexical.docs.passages(near).astype(np.int32))
                 assert found.left >= np.delete(exact, near).max() - 1e-6
                 for n in (1, 5, 30):
                     best = lexical.best(found, n)

@@ -22,7 +22,7 @@ from ...core.text.romanization import first_letters, hangul_names, hangul_readin
 from ...core.text.tokenizer import bigrams, tokens
 from ..arrays import Arrays, GrowableArray, pack_texts, unpack_texts
 from .bm25 import QueryPlan, QueryTerm, Segment, SegmentBuilder, idf, merge_segments, renumber_segment
-from .synonyms import WORTH_ALONE, synonyms
+from .synonyms import WORTH_ALONE, Synonym
 
 # %% ../../../nbs/28_index/08_lexical_index.ipynb #16e72bb6
 class DocTable:
@@ -444,34 +444,32 @@ class LexicalIndex:
     def plan(self,
              terms: Iterable[str],  # tokens of a query
              names: Mapping[str, Sequence[str]] = {},  # name of the query → what it is written as in another script
-             widened: bool = False,                    # whether synonyms of the terms are looked up, too
+             others: Sequence[Synonym] = (),           # words that may stand for words of the query
              ) -> QueryPlan:
         "Look up the rarity and the postings of each term. A name in two scripts is one: the rarity of a word of Hangul is its pairs' mean."
         self.flush()
-        terms = list(dict.fromkeys(terms))
         known, idf_sum, frequencies, documents = [], 0.0, self.document_frequencies.values, self.documents
-        others, unknown = self._spelt_otherwise(names) if names else ({}, set())
-        for term in terms:
+        across, unknown = self._spelt_otherwise(names) if names else ({}, set())
+        for term in dict.fromkeys(terms):
             term_id = self.vocabulary.get(term)
             rarity = idf(documents, 0 if term_id is None else int(frequencies[term_id]))
             idf_sum += 0.0 if term in unknown else rarity
             if term_id is not None:
                 known.append(QueryTerm(rarity, term, term_id))
-        for term, (share, counts) in others.items():
+        for term, (share, counts) in across.items():
             if term not in {t.term for t in known}:
                 rarity = share * idf(documents, self.document_frequency(term))
                 idf_sum += rarity if counts else 0.0
                 known.append(QueryTerm(rarity, term, self.vocabulary[term]))
-        return QueryPlan([*known, *self._synonyms(terms, {t.term for t in known})] if widened else known, idf_sum, self.segments)
+        return QueryPlan([*known, *self._synonyms(others, {t.term for t in known})], idf_sum, self.segments)
 
-    def _synonyms(self, terms: Sequence[str], known: set[str]) -> list[QueryTerm]:
-        "Terms of synonyms that memories have: each is worth a share of what is rarer, it or the word of the query."
+    def _synonyms(self, words: Sequence[Synonym], known: set[str]) -> list[QueryTerm]:
+        "Terms of synonyms that memories have: each is worth a share of its rarity, or of that of the query's word if that is less."
         found, documents, count = list[QueryTerm](), self.documents, self.document_frequency
-        for word in synonyms(terms):
+        for word in words:
             if known.isdisjoint(word.terms) and all(map(count, word.terms)):
-                held = [n for n in map(count, word.of) if n]
-                own = sum(idf(documents, n) for n in map(count, word.of))
-                share = word.worth * (1 if held else WORTH_ALONE) / len(word.terms)
+                own = sum(idf(documents, count(t)) for t in word.of)
+                share = word.worth * (1 if any(map(count, word.of)) else WORTH_ALONE) / len(word.terms)
                 found += [QueryTerm(share * min(own, idf(documents, count(t))), t, self.vocabulary[t]) for t in word.terms]
                 known.update(word.terms)
         return found

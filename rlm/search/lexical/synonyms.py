@@ -34,7 +34,7 @@ _Lines = list[tuple[list[str], list[str]]]  # words of a line: those that stand 
 
 @lru_cache(1)
 def _read() -> tuple[dict[str, list[tuple[str, int]]], _Lines]:
-    "Read the list and the names of relatives: the beginning of a word → words that begin so, each with the number of its line; and the lines."
+    "Read the list and the names of relatives; return the beginning of a word → words that begin so, with their lines; and the lines."
     text = (files("rlm") / "data" / "language" / "synonyms.txt").read_text("utf-8")
     rows = (line.partition(">") for line in text.splitlines() if line and line[0] != "#")
     lines = [(same.split(), kinds.split()) for same, _, kinds in rows]
