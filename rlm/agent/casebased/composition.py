@@ -7,7 +7,7 @@ __all__ = ['TRAITS', 'TWO', 'idle', 'compose']
 
 # %% ../../../nbs/80_learning/18_composition.ipynb #54fccf27
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from textwrap import indent
@@ -15,7 +15,7 @@ from textwrap import indent
 from .programs import (BOUNDS, NAMES, PROGRAMS, SIGNS, Marks, filled, iri_of, pages, property_of,
                                            relation_name, sparql_name)
 from .slot_filling import EMPTY, QuestionEntities, letters
-from ..memory.linking import Link, bare
+from ..memory.linking import Link, Mention, bare
 from ..ontology.entity_tools import IRREGULAR
 from ..ontology.query_tools import FEATURES
 from ..ontology.vocabulary import CHARACTERISTICS
@@ -46,6 +46,7 @@ def _marked_question(names: QuestionEntities,  # terms that the question names
         end = k.mention.end + (text[k.mention.end:k.mention.end + 1] == "s" and text[k.mention.end - 1:k.mention.end] != "s")
         start = k.mention.start - (text[k.mention.start - 1:k.mention.start] in tuple("\"'“‘`"))
         end += text[end:end + 1] in tuple("\"'”’`")
+        end += text[end:end + 1] == "." and text[end - 2:end - 1] == " "  # Anna K.
         text = f"{text[:max(0, start)]} {mark} {text[end:]}"
     text = without_gloss(" ".join(normalize_question(text).lower().split()))
     twice = re.compile(r"(\{\w\d+\}) ?\( ?(\{\w\d+\}) ?\)")  # 방송(Broadcast)
@@ -236,7 +237,8 @@ _SIGN_OF = {"<A>": _A, "<ANY>": _ANY, "<END>": " ?[?.]?", "<HERE>": r"(?: (?:her
             "<ASK>": r"(?:(?:what|which) (?:is|are) |give me |tell me |show(?: me)? |list )?(?:the |all )*",
             "<TELL>": r"(?: ?(?:뭐|무엇|누구|어디|알려|보여|말해)\S*)?", "<ALLOWED>": "(?:possible|allowed|valid|permitted|legal)",
             "<NOUN>": r"(?:\{[cpt]\d+\}|[a-z]+(?: [a-z]+)?)",
-            "<VERB>": r"(?:\{[cpt]\d+\}|[a-z]+(?: (?:at|by|of|to|in|from|with|for|on|as))?)",
+            "<VERB>": r"(?:\{[cpt]\d+\}|gets? (?:its |their )?(?:[a-z]+ )?from|"
+                      r"[a-z]+(?: (?:up |out )?(?:at|by|of|to|in|from|with|for|on|as))?)",
             "<STEP>": f"(?:{'|'.join(_STEPS.values())})", "<FACT>": f"(?:{'|'.join(_STEPS[f] for f in _FACTS)})"}
 
 
@@ -366,7 +368,8 @@ elif 0 < low < high < 10 ** 9:
 _INDEFINITE = frozenset(words_called("indefinite"))
 
 
-_VERBS = frozenset(w for w, verb in IRREGULAR.items() if verb != "have") | {"own", "owns", "owned", "direct"}  # though words of asking
+_VERBS = frozenset(w for w, verb in IRREGULAR.items() if verb != "have") | {  # though words of asking
+    "own", "owns", "owned", "direct", "get", "gets"}
 
 
 def _may_relate(words: str) -> bool:
@@ -590,22 +593,38 @@ def _is_direct(m: re.Match[str], marks: Marks, question: str) -> str:
 
 
 _PAST = re.compile("[a-z]+ed|" + "|".join(sorted(_VERBS)))  # a verb that has no preposition
+_ASKS_PASSIVE = r"\b(?:is|are|was|were) [^{}]*\{\w\d+\} "
+_MAY = """prop = view["relation"]
+starts = [d for f in describe_entity(prop, fact="domain")["items"] for d in f.get("members", [f["value"]])]
+ends = [f["value"] for f in describe_entity(prop, fact="range")["items"]]
+if not items and ends != [{kind!r}] and any([d == {term!r} or relate({term!r}, d)["is_a"] == "a is a b" for d in starts]):
+"""  # what may be stated of a class, where nothing is: *what can a part be made of?*
 _PASSIVE = r"(?:which|what|who) (?:\{c\d+\} )?(?:is|are|was|were|has been|have been) "
 
 
-def _related(way: str) -> Callable[[re.Match[str], Marks, str], str]:
-    "A program for what a relation leads to from a term (*from*), or for what leads to it (*to*)."
+def _related(way: str, meant: str = "") -> Callable[[re.Match[str], Marks, str], str]:
+    "A program for what a relation leads to from a term (*from*), or for what leads to it (*to*); meant: the relation, if no group says it."
     def program(m: re.Match[str], marks: Marks, question: str) -> str:
-        kind, relation, term = m.groupdict().get("kind"), m["rel"], iri_of(marks, m["term"])
+        kind, relation, term = m.groupdict().get("kind") or "", meant or m["rel"], iri_of(marks, m["term"])
+        if kind and kind not in marks and not _may_relate(kind):
+            return ""
         if not _may_relate(relation) or len(set(re.findall(r"\{[citp]\d+\}", m.string))) != len(marks):
             return ""
-        among = f", kind={iri_of(marks, kind)!r}" if kind else ""
-        said, done = relation_name(m, marks), m.groupdict().get("done") or (way == "to" and not re.match(_PASSIVE, m.string))
+        kind = iri_of(marks, kind) if kind in marks else kind
+        among = f", kind={kind!r}" if kind else ""
+        said = meant or re.sub("^gets? .*from$", "get from", relation_name(m, marks))
+        done = m.groupdict().get("done") or (way == "to" and not re.match(_PASSIVE, m.string))
         active = relation not in marks and done and _PAST.fullmatch(said)  # *who painted it?* asks what it is painted by
         by = " by" if active or m.groupdict().get("by") else ""
         turned = {"from": "to", "to": "from"}[way] if active else way
         call = f"related_terms({term!r}, {said + by!r}, direction={turned!r}{among}"
-        return pages(call) + "FINAL([i[\"iri\"] if \"iri\" in i else i[\"value\"] for i in items])\n"
+        code = pages(call)
+        if way == "from" and relation not in marks and _PAST.fullmatch(said) and re.search(_ASKS_PASSIVE + relation, m.string):
+            code += "if not items:\n" + indent(pages(call.replace("'from'", "'to'")), "    ")  # *where is Ann employed?*: who employs her?
+        if m["term"][1] == "c" and not meant and re.match(r"(?:(?:what|which|who) )?(?:\{c\d+\} )?(?:can|could|may) ", m.string):
+            values = _VALUES.format(term="prop", count=False).replace("'prop'", "prop")
+            code += _MAY.format(term=term, kind=kind) + indent(values, "    ")
+        return code + "FINAL([i[\"iri\"] if \"iri\" in i else i[\"value\"] for i in items])\n"
     return program
 
 # %% ../../../nbs/80_learning/18_composition.ipynb #c39b2bc2
@@ -614,8 +633,10 @@ _PROGRAMS: Mapping[str, Callable[[re.Match[str], Marks, str], str]] = {
     "created": _created, "does": _does,
     "amount": _amount, "model": _model, "both": _both, "nested": _nested, "shared": _shared, "each": _each(), "meant": _each("definition"),
     "differ": _each("definition"), "ends": _each("domain", "range"), "values": _values, "below": _is_direct, "is": _is_a,
+    "made of": _related("from", "made of"), "made into": _related("to", "made of"), "means": _related("to"), 
     "levels": _levels, "list": _listed, "kinds": _kinds, "from": _related("from"), "to": _related("to"), **PROGRAMS}
-_LATER = {"from", "to", "called", "doing", "done", "part of", "described"}  # tried where a question describes no set
+_LATER = {"from", "to", "called", "doing", "done", "part of", "described", "made of", "made into", "means", "joined",
+          "which property"}  # tried where a question describes no set
 
 
 def _program(text: str,       # the question, its names marked
@@ -630,6 +651,7 @@ def _program(text: str,       # the question, its names marked
     return next(filter(None, found), "")
 
 # %% ../../../nbs/80_learning/18_composition.ipynb #e4b7d4a3
+_NOW = re.compile(r",? (?:right now|now|at the moment|currently|at present|these days)(?= ?[?.!]*$)|(?<=[은는이가] )(?:지금|현재) ")
 _CLAIM = re.compile(r"(?<=\}) (?:is|are|was|were|got|has been)(?: now)? (?:deprecated|obsolete|retired)(?:,? right)? ?[-–,.;?]+"
                      r"(?= (?:so )?(?:which|what|how)\b)")  # what is said of a term before a question about its replacement
 _HERE = re.compile(r" (?:in|of|from) (?:this|the|our|your) (?:ontology|vocabulary|file|model|schema|data|graph)(?= ?[?.!]?$)")
@@ -638,7 +660,22 @@ _HERE = re.compile(r" (?:in|of|from) (?:this|the|our|your) (?:ontology|vocabular
 def _without_asides(text: str, own: frozenset[str]) -> str:
     "The question without the ontology's name, words that say where, and courtesy."
     kept = " ".join(w for w in text.split() if re.sub("['’]s$", "", w.strip("?.,!'’")) not in own or "{" in w)
-    return _CLAIM.sub("", re.sub(r",? please ?[?.!]*$", "", _HERE.sub("", kept)))
+    return _CLAIM.sub("", re.sub(r",? please ?[?.!]*$", "", _NOW.sub("", _HERE.sub("", kept))))
+
+
+_BESIDE = re.compile(r"(?:(?<!which )(?<!what )(?<!어떤 )(?<!무슨 )(?<!어느 )(?P<kind>\{c\d+\}) (?P<one>\{i\d+\})"
+                     r"|(?P<ko>\{i\d+\}) (?P<of>\{c\d+\}))(?! ?\{)")
+
+
+def _without_apposition(text: str, marks: dict[str, Link]) -> tuple[str, dict[str, Link], str]:
+    "The question with *T1* for *transformer T1* or *T1 변압기*, and a condition: T1 is one."
+    m = _BESIDE.search(text)
+    if m is None or len({*re.findall(r"\{[citp]\d+\}", text)}) != len(marks):
+        return text, marks, ""
+    one, kind = m["one"] or m["ko"], m["kind"] or m["of"]
+    rest = {mark: link for mark, link in marks.items() if mark != kind}
+    condition = f"{iri_of(marks, one)!r} in [i[\"iri\"] for i in instances({iri_of(marks, kind)!r})[\"items\"]]"
+    return f"{text[:m.start()]}{one}{text[m.end():]}", rest, condition
 
 # %% ../../../nbs/80_learning/18_composition.ipynb #6d3ea83a
 def _set_or_relation(text: str, marks: Marks, question: str, whole: bool = False) -> str:
@@ -655,6 +692,27 @@ def _set_or_relation(text: str, marks: Marks, question: str, whole: bool = False
     for condition, otherwise in _checks(found).items():
         said = f"({said}) if {condition} else {otherwise!r}"
     return f"{listed}{said}\n"
+
+
+_AMONG = LazyPattern(  # which of these is caused by a virus: influenza or tuberculosis?
+    r"(?:which|what)(?: one)?(?: of (?:these|the following|them|the two))? (?P<said>[^,:]*?\{[citp]\d+\}[^,:]*?) ?[,:] (?P<ones>.*)"
+    r"|which of (?P<first>[^?]*?\{[ci]\d+\}[^?{]*?(?:,|and|or) (?:the |an? )?\{[ci]\d+\}) (?P<then>[^,:]*?\{[citp]\d+\}[^,:]*)"
+    r"|(?P<ko>(?:\{[ci]\d+\} ?(?:와|과|이랑|랑|하고|,) ?)+\{[ci]\d+\}) ?(?:중에서|중에|중|가운데) (?P<kosaid>.*?\{[citp]\d+\}.*)")
+
+
+def _listed_ones(text: str, marks: Marks, question: str) -> str:
+    "Code for which of some terms, named one by one, meet what is said of them."
+    m = _AMONG.fullmatch(text.rstrip(" ?.!"))
+    if m is None:
+        return ""
+    ones, said = m["ones"] or m["first"] or m["ko"], m["said"] or m["then"] or m["kosaid"]
+    listed = [iri_of(marks, x) for x in re.findall(r"\{[ci]\d+\}", ones)]
+    if len(listed) < 2 or re.sub(r"\{[ci]\d+\}|\b(?:and|or|the|an?)\b|,|와|과|이랑|랑|하고", "", ones).strip():
+        return ""
+    known = {x: marks[x] for x in re.findall(r"\{[citp]\d+\}", said)}
+    code = _set_or_relation(said if m["ko"] else f"{'which' if said.startswith('{c') else 'what'} {said}", known, question)
+    kept = f"FINAL([t for t in {listed!r} if ones and isinstance(ones[0], list) and t in ones[0]])\n"
+    return code and "ones = []\n" + code.replace("FINAL(", "ones.append(") + kept
 
 
 _JOINED = LazyPattern(
@@ -703,8 +761,17 @@ def compose(names: QuestionEntities,  # terms that the question names
                 if re.search(r"\d ?$", names.question[:m.start]) or re.search(rf"\b(?:{MONTH})\b|\d", m.text.lower())]
     text, marks = _marked_question(replace(names, links=tuple(k for k in names.links if k.terms[0].kind != "ontology")))  # *in SOSA*
     text = _without_asides(text, own)
+    if code := _composed(text, marks, names, measures):
+        return code
+    text, marks, one = _without_apposition(text, marks)
+    code = _composed(text, marks, names, measures) if one else ""
+    return f"if {one}:\n{indent(code, '    ')}" if code else ""
+
+
+def _composed(text: str, marks: Marks, names: QuestionEntities, measures: Sequence[Mention]) -> str:
+    "Code for a question whose names are marked; measures: names in it that are numbers with their units, and dates."
     code = _program(text, marks, names.question, False)
     if code or names.unknown:
         values = ("value_rows(" in code or "LCASE(STR(?v))" in code) and all(m in measures or m.text.lower() in code for m in names.unknown)
         return code if values or "hasDbXref" in code or "CONTAINS(" in code or not names.unknown else ""
-    return _set_or_relation(text, marks, names.question, True)
+    return _listed_ones(text, marks, names.question) or _set_or_relation(text, marks, names.question, True)

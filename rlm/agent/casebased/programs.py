@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 from textwrap import indent
 
-from ..memory.linking import Link, singular
+from ..memory.linking import Link, bare, singular
 from ..ontology.entity_tools import IRREGULAR
+from ..ontology.query_tools import other_words
 from ..memory.questions import guards_in, match_intents, senses, words_called
 from ...core.text import FUNCTION_WORDS, tokens
 from ...core.text.calendar_words import MONTH, month_number
@@ -196,6 +197,19 @@ def _first(m: re.Match[str], marks: Marks, question: str) -> str:
     return _rows(m, marks, dated != "") + f"if kept:\n    FINAL(sorted({{x for x, v in kept if v == {best}}}))\n"
 
 
+_MORE_OF_TWO = """if len(kept) == 2 and values[0] != values[1]:
+            more = [x for x, v in kept if v == (max(values) if best == "max" else min(values))][0]
+            FINAL(more == {a!r} if {asks} else [more])"""
+
+
+def _degree_of_two(m: re.Match[str], marks: Marks, question: str) -> str:
+    "Code for which of two individuals has more of what an adjective measures, or whether the first has: *which is longer, A or B?*"
+    a, b = iri_of(marks, m["a"]), iri_of(marks, m["b"])
+    ways = _ways(_superlative(m["degree"]))
+    chosen = _MORE_OF_TWO.format(a=a, asks="asks" in m.groupdict() and m["asks"] is not None)
+    return _ROWS + f"items = [{a!r}, {b!r}]\n" + _DEGREE.format(ways=ways, chosen=chosen) if ways else ""
+
+
 def _of_two(m: re.Match[str], marks: Marks, question: str) -> str:
     "Code for which of two individuals has the higher number or the later date, or whether the first has."
     a, b, dated = iri_of(marks, m["a"]), iri_of(marks, m["b"]), _meant("later", m["more"])
@@ -275,10 +289,12 @@ def _bound(m: re.Match[str], marks: Marks, question: str) -> str:
                          least=-1 if m["bound"] == "at most" else number, most=10 ** 9 if m["bound"] == "at least" else number)
 
 
-_KOREAN_WAY = """prop = related_terms({term!r}, {rel!r})["relation"]
-labels = [f["value"].partition("@")[0] for f in describe_entity(prop, fact="label")["items"] if f["value"].endswith("@ko")]
-agent = prop.lower().endswith(("or", "er", "by")) or any([v.endswith(("자", "처", "인", "사", "사람")) for v in labels])  # 수행자
-found = related_terms({term!r}, prop, direction="to" if agent == {subject} else "from"{among})
+_KOREAN_WAY = """found = related_terms({term!r}, {rel!r}, direction="{way}"{among})
+if "note" not in found:
+    prop = found["relation"]
+    labels = [f["value"].partition("@")[0] for f in describe_entity(prop, fact="label")["items"] if f["value"].endswith("@ko")]
+    agent = prop.lower().endswith(("or", "er", "by")) or any([v.endswith(("자", "처", "인", "사", "사람")) for v in labels])  # 수행자
+    found = related_terms({term!r}, prop, direction="to" if agent == {subject} else "from"{among})
 if not found["truncated"]:
     FINAL([i["iri"] if "iri" in i else i["value"] for i in found["items"]])
 """
@@ -291,7 +307,8 @@ def _korean_way(subject: bool) -> Program:
             return ""
         kind = m.groupdict().get("kind")
         among = f", kind={iri_of(marks, kind)!r}" if kind else ""
-        return _KOREAN_WAY.format(term=iri_of(marks, m["term"]), rel=relation_name(m, marks), subject=subject, among=among)
+        return _KOREAN_WAY.format(term=iri_of(marks, m["term"]), rel=relation_name(m, marks), subject=subject, among=among,
+                                  way="from" if subject else "to")
     return program
 
 
@@ -356,6 +373,42 @@ def _degree(m: re.Match[str], marks: Marks, question: str) -> str:
     test = f"v {sign} {{n}}" if sign else '(v > {n} if best == "max" else v < {n})'
     chosen = _BEYOND.format(test=test.format(n=number.replace(",", "")), unit=_unit(m)) if number else _EXTREME
     return _ROWS + _MEASURED + _individuals(m, marks) + _DEGREE.format(ways=ways, chosen=chosen) if ways else ""
+
+
+_JOINED = """view = related_terms({term!r}, "any", kind={kind!r})
+if not view["truncated"]:
+    FINAL([i["iri"] for i in view["items"]])
+"""  # by the only property that joins a term with terms of a kind
+
+
+_WHICH = """wanted, found = {words!r}, []
+for prop in [p["iri"] for p in find_terms(kind="property", limit=500)["items"]]:
+    facts = [f for f in describe_entity(prop)["items"] if f["fact"] in ("label", "definition", "domain", "range")]
+    ends = [v for f in facts if f["fact"] in ("domain", "range") for v in f.get("members", [f["value"]]) if ":" in v and " " not in v]
+    facts += [f for e in ends if not e.startswith("xsd:") for f in describe_entity(e, fact="label")["items"]]
+    said = "".join([c if c.isalnum() else " " for c in " ".join([str(f["value"]) for f in facts]).lower()]).split()
+    if all([any([w.startswith(o) for w in said for o in others]) for others in wanted]):
+        found.append(prop)
+if len(found) == 1:
+    FINAL(found)
+"""
+
+
+_ASKING = {"when", "where", "how", "much", "many", "must", "should", "put", "언제", "언제까지", "어디에", "얼마나"}
+
+
+def _which_property(m: re.Match[str], marks: Marks, question: str) -> str:
+    """Code for the only property whose labels, definition and ends have all words of what it should say, or other words for them:
+    *which property tells when a copy has to be back?*"""
+    said = re.sub(r"\{[citp]\d+\}", lambda x: f" {marks[x[0]].mention.text.lower()} ", m["words"])
+    words = [w for w in re.findall(r"[^\W_]+", said) if w not in known_words() | FUNCTION_WORDS | _ASKING]
+    wanted = []
+    for word in words:
+        stem = next(iter(tokens(word)), word)
+        stem = stem if word.startswith(stem) else stem[:-1]
+        forms = [f for f in bare(word) if len(f) > 1] if not word.isascii() else [stem] if len(stem) > 3 else []
+        wanted.append([*(forms or [word]), *other_words(forms[-1] if forms and not word.isascii() else word)])
+    return _WHICH.format(words=wanted) if len(wanted) > 1 and not guards_in(m.string) else ""
 
 
 def _measured(m: re.Match[str], marks: Marks, question: str) -> str:
@@ -567,6 +620,10 @@ if found["relation"].rpartition(":")[2].lower().removeprefix("is") in ("location
 """
 _SKOS = """FINAL([i["iri"] for i in related_terms({{term!r}}, "http://www.w3.org/2004/02/skos/core#{name}")["items"]])
 """
+_INSIDE = _RELATION + """prop = relation_of({term!r}, ["http://www.w3.org/2004/02/skos/core#member"])
+said = related_terms({term!r}, prop)["items"] if prop else []
+FINAL([i["iri"] for i in said or related_terms({term!r}, "located in", direction="to")["items"] if "iri" in i])
+"""  # *what is in the collection?*, *what is inside the station?*
 _DESCRIBED = """known = [i["iri"] for i in [*hierarchy({kind!r})["items"], *instances({kind!r})["items"]]]
 said, doubt = [], False
 for term in known:
@@ -634,10 +691,11 @@ def _replaced(m: re.Match[str], marks: Marks, question: str) -> str:
 PROGRAMS: Mapping[str, Program] = {  # name in the table → program
     "path": filled(_PATH), "ties": filled(_TIES), "criteria": filled(_CRITERIA), "header": _header, "compared": _compared,
     "dated": _dated, "first": _first, "of two": _of_two, "valued": _valued, "called": _called, "bound": _bound, "doing": _korean_way(True),
-    "done": _korean_way(False), "stated": _stated, "degree": _degree, "most below": _most_below,
+    "done": _korean_way(False), "stated": _stated, "degree": _degree, "degree of two": _degree_of_two, "most below": _most_below,
     "more below": _more_below, "so many below": _so_many_below,
     "leads": _leads, "needed": _needed, "can have": _can_have, "part of": filled(_PART_OF), "headers": _headers,
     "exists": filled("FINAL(True)\n"), "described": _described, "xrefs": _xrefs, "xrefs to": filled(_XREFS_TO),
     "itself": filled("FINAL([{term!r}])\n"), "purpose": filled(_PURPOSE + "FINAL(told)\n"), "can be": _can_be,
-    "labelled": _labelled, "measured": _measured, "located": filled(_LOCATED), "members": filled(_SKOS.format(name="member")),
-    "relatives": filled(_SKOS.format(name="related")), "when": _when, "counted": _counted, "replaced": _replaced}
+    "labelled": _labelled, "measured": _measured, "located": filled(_LOCATED), "in": filled(_INSIDE),
+    "members": filled(_SKOS.format(name="member")), "relatives": filled(_SKOS.format(name="related")), "when": _when,
+    "which property": _which_property, "joined": filled(_JOINED), "counted": _counted, "replaced": _replaced}

@@ -4,19 +4,21 @@
 
 # %% auto #0
 __all__ = ['QUERY_CHARACTERS', 'Cells', 'FEATURES', 'DATATYPES', 'HEADER', 'words_of', 'refuse_query', 'ResultHandle',
-           'TermQueryTools', 'HeaderTools']
+           'TermQueryTools', 'relation_senses', 'other_words', 'HeaderTools']
 
 # %% ../../../nbs/60_ontology/13_query_tools.ipynb #7472a0be
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from importlib.resources import files
 from typing import Any
 
 from .graph import DC, DCTERMS, OWL, RDF, RDFS, SKOS, Literal, PrefixMap, Term, as_term, check_text, cut
 from .graph import is_iri, local_name, page, shorten, split_name
 from .rdf_client import PLACEHOLDER, OntologyError, RemoteGraph
 from ...core.errors import InvalidInput, NotFound, suggest
-from .entity_tools import Page, check_choice, verb_stems
+from .entity_tools import IRREGULAR, Page, check_choice, verb_stems
 from .index import OntologyIndex
 from .vocabulary import CHARACTERISTICS, KINDS, SCHEMA, ClassDefinitions, end_predicates
 from ...core.text import normalise, tokens
@@ -398,20 +400,26 @@ class TermQueryTools:
 
     def related_terms(self,
                       term: str,                # a term, where the relation begins, or where it ends
-                      relation: str,            # a property, by its name or the words of it
+                      relation: str,            # a property, by its name, its words or others; any: the only one to the kind
                       direction: str = "from",  # from the term, or to it
-                      kind: str = "",           # only terms of this class, instances of it or classes below it
+                      kind: str = "",           # only terms of this class, or below it; or a word in what is told of all
                       limit: int = 200,         # items at most
                       offset: int = 0,          # items before this page
                       ) -> Page:
         "What a relation leads to from a term (direction='to': what leads to it), by statements, restrictions and inverses."
         o, way = self.ontology, check_choice(direction, ["from", "to"], "direction") or "from"
-        iri, (prop, turned) = o.resolve(check_text(term, "term"), prefer="class"), self._relation(check_text(relation, "relation"))
-        found = self._leads(iri, prop) if (way == "from") is not turned else self._led(iri, prop)
-        if kind:
-            among = self._among(o.resolve(check_text(kind, "class"), prefer="class"))
-            found = [t for t in found if isinstance(t, str) and t in among]
-        head = {**o.item(iri), "relation": o.curie(prop), "direction": way}
+        iri, words = o.resolve(check_text(term, "term"), prefer="class"), check_text(relation, "relation")
+
+        def values(prop: str, turned: bool) -> list[Term]:
+            found = self._leads(iri, prop) if (way == "from") is not turned else self._led(iri, prop)
+            return self._of_kind(found, kind) if kind else found
+        ways, sure = self._readings(words)
+        said = [(p, some) for p, turned in ways if (some := values(p, turned))]
+        if not sure and len({frozenset(map(str, some)) for _, some in said}) != 1:
+            raise NotFound(f"{words!r} names no property, and may mean {len(said)} here.", "list_entities('property') lists them.")
+        prop, found = said[0] if said else (ways[0][0], [])
+        head = {**o.item(iri), "relation": o.curie(prop), "direction": way,
+                **({} if sure else {"note": f"{words!r} is read as {o.label(prop)!r}, which alone says something here"})}
         shown = sorted(dict.fromkeys(found), key=str)
         return page(shown, lambda t: o.item(t) if isinstance(t, str) and is_iri(t) else {"value": o.value(t)},
                     f"related_terms({head['iri']!r}, {head['relation']!r}, direction={way!r}", head, offset, limit)
@@ -441,6 +449,40 @@ class TermQueryTools:
                     return found[0], test in turned
                 raise NotFound(f"{words!r} may mean {len(found)} properties: {', '.join(map(o.curie, found[:8]))}.", "Use one of these.")
         raise NotFound(f"There is no property {words!r} in this ontology.", "list_entities('property') lists them.")
+
+    def _readings(self, words: str) -> tuple[list[tuple[str, bool]], bool]:
+        "The properties that words may mean, each with whether it runs the other way; and whether they are called so, not by other words."
+        if words == "any":
+            return [(p, turned) for p in self.ontology.kinds.by_kind["object property"] for turned in (False, True)], False
+        try:
+            return [self._relation(words)], True
+        except NotFound:
+            if found := self._same_sense(words):
+                return found, False
+            raise
+
+    def _of_kind(self, found: list[Term], kind: str) -> list[Term]:
+        "The terms of a class; for a word that names none, all terms or none, as what is told of each and of its kinds has the word."
+        o = self.ontology
+        terms = [t for t in found if isinstance(t, str) and is_iri(t)]
+        try:
+            among = self._among(o.resolve(check_text(kind, "class"), prefer="class"))
+            return [t for t in terms if t in among]
+        except NotFound:
+            pass
+        wanted = {*tokens(kind)}
+        for term in terms:
+            about = [term, *o.graph.resources(term, RDF + "type")]
+            about += [c for t in about for c in self.index.hierarchies.of(t)[1].ancestors(t)]
+            if not wanted <= {w for t in about for s in (*o.labels.labels(t), *o.labels.definitions(t)) for w in tokens(s.text)}:
+                return []
+        return list(terms)
+
+    def _same_sense(self, words: str) -> list[tuple[str, bool]]:
+        "The properties called by another word for a relation, as *has habitat* for *lives in*; and whether they run the other way."
+        wanted = set() if ":" in words else relation_senses(words)
+        known = ((p, some) for p, names in self._property_names().items() for n in names for some in relation_senses(n))
+        return sorted({(p, back != turned) for p, (sense, back) in known for other, turned in wanted if sense == other})
 
     def _property_names(self) -> dict[str, list[str]]:
         "The names and labels of each property, in words."
@@ -535,6 +577,55 @@ def _korean_roots(words: str) -> frozenset[str]:
     stem = verb_stem(stem) or stem
     roots = frozenset((stem, stem[:-1] + chr(ord(stem[-1]) + 8) if vowel_and_final(stem[-1])[1] == 0 else stem))  # 만드는 is of 만들
     return roots.union(*(_SAME_VERBS.get(root, ()) for root in roots))
+
+
+def _sense_key(words: str) -> list[str]:
+    "The words of a phrase without the endings of verbs and without adverbs; who does it, such as *maker*, stays another word than *make*."
+    kept = [IRREGULAR.get(w, w) for w in normalise(split_name(words)).split() if w not in _BEING]
+    kept = [w for n, w in enumerate(kept) if not w.endswith("ly") or n == len(kept) - 1]
+    return [w.removesuffix("s") if re.fullmatch("[a-z]{3,}(?:er|or|ee)s?", w) else next(iter(tokens(w)), w) for w in kept]
+
+
+_BEING = frozenset(("is", "are", "was", "were", "be", "been", "a", "an", "the"))
+
+
+@lru_cache(1)
+def _senses() -> dict[str, set[tuple[int, bool]]]:
+    "Read the table of words for relations: key of a phrase → lines that have it, and whether it leads back there."
+    found: dict[str, set[tuple[int, bool]]] = {}
+    lines = files("rlm").joinpath("data", "relations.tsv").read_text("utf-8").splitlines()
+    for n, line in enumerate(line for line in lines if line and not line.startswith("#")):
+        for back, phrases in enumerate(line.split("\t")):
+            for phrase in phrases.split(" | "):
+                found.setdefault(" ".join(_sense_key(phrase)), set()).add((n, bool(back)))
+    return found
+
+
+_FIRST_VERB = re.compile("([가-힣]*?)(?:[고아어여]|되어|돼|해) ?(?:있|다[니녀]|내|줘|주|가|오|와)[가-힣]*")  # 타고 다녀, 연결돼 있어
+
+
+def relation_senses(words: str,  # words of a question, or the name of a property
+                    ) -> set[tuple[int, bool]]:
+    "Return the senses of words for a relation: line of `relations.tsv`, and whether they lead the other way there, as *made by* does."
+    key = _sense_key(words)
+    key = key[key[:1] == ["have"] and len(key) > 1:]
+    passive = len(key) > 1 and key[-1] == "by"
+    key = key[:len(key) - passive]
+    loose = key[:-1] if len(key) > 1 and key[-1] in ("in", "at", "on", "for", "to", "with") else []
+    table = _senses()
+    found = table.get(" ".join(key)) or table.get(" ".join(loose)) or set()
+    if not words.isascii():
+        first = _FIRST_VERB.fullmatch(words)
+        forms = {words, re.sub("[해했]$", "하", words), *(_korean_roots(words)), *((first[1], f"{first[1]}하") if first else ())}
+        found = found.union(*(table.get(form, ()) for form in forms))
+    return {(sense, back != passive) for sense, back in found}
+
+
+def other_words(word: str,  # word of a question
+                ) -> list[str]:
+    "Return the words, without their endings, that may stand for the same relation as a word; none for a word of no relation."
+    senses = {sense for sense, _ in relation_senses(word)}
+    return sorted(key for key, some in _senses().items() if len(key) > 2 and " " not in key and senses & {sense for sense, _ in some})
 
 
 def _is_doer(name: str, stems: Sequence[str]) -> bool:
