@@ -75,6 +75,7 @@ def signature_now(thing: Any,        # object to document
 
 
 docments.signature = signature_now
+docments._ital_first = str  # a docstring stands upright: one that emphasizes a word would end its own italics there
 
 
 def head(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef,  # a definition
@@ -179,7 +180,10 @@ def linked(text: str,  # Markdown
         return found[1] if name not in public_names() or "." in anchor or page.endswith("_cli.html") else found[0]
 
     site = re.escape(f"{get_config().doc_host}{get_config().doc_baseurl}/")
-    return re.sub(rf"\[(`[^`]+`)\]\({site}([^)#]*)#([^)]*)\)", kept, NbdevLookup().linkify(text) or "")
+    made = rf"\[(`[^`]+`)\]\({site}([^)#]*)#([^)]*)\)"
+    found = re.sub(made, kept, NbdevLookup().linkify(text) or "")
+    inside_another = rf"\[((?:[^\[\]]*{made})+[^\[\]]*)\]\("
+    return re.sub(inside_another, lambda outer: "[" + re.sub(made, r"\1", outer[1]) + "](", found)
 
 
 def add_links(cell: Any,  # a cell

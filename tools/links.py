@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 
 LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\]\()([^()\s]+)((?:\s+\"[^\"]*\")?\))")
+CODE = re.compile(r"^```.*?^```[^\n]*$|`[^`\n]+`", re.DOTALL | re.MULTILINE)
 OUTSIDE = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:|//|#|/")
 
 
@@ -16,8 +17,10 @@ def relink(text: str,                   # Markdown
         target = found[2] if OUTSIDE.match(found[2]) else move(found[2])
         return f"{found[1]}{target}{found[3]}"
 
-    pieces = re.split(r"(^```.*?^```[^\n]*$|`[^`\n]+`(?!\]))", text, flags=re.DOTALL | re.MULTILINE)
-    return "".join(piece if i % 2 else LINK.sub(moved, piece) for i, piece in enumerate(pieces))
+    codes = CODE.findall(text)
+    numbers = iter(range(len(codes)))
+    masked = CODE.sub(lambda _: f"\0{next(numbers)}\0", text)
+    return re.sub("\0(\\d+)\0", lambda mask: codes[int(mask[1])], LINK.sub(moved, masked))
 
 
 def from_root(link: str,    # as written in a page

@@ -1,17 +1,26 @@
-// The site's search, in place of fuzzy matching: BM25 over titles, headings and text, guides before chapters before the reference.
+// The site's search, in place of fuzzy matching: BM25 over titles, headings, text and the words of links that lead there (`also`),
+// guides before chapters before the reference. Links in Korean let a Korean question find a guide in English.
 // The pages' own script makes `new Fuse(index, …)` and asks `search(question, {limit})`; this class answers both.
 (() => {
-  const FIELDS = [["title", 3], ["section", 4], ["text", 1]];
-  const KINDS = [[/^(index\.html|docs\/(?!design))/, 2], [/^00_start\//, 1.6], [/^reference\//, 1.3], [/^docs\//, 1.2],
-                 [/^95_bench\//, 0.7], [/^api\//, 0.7], [/^project\//, 0.6]];
+  const FIELDS = [["title", 3], ["section", 4], ["also", 4], ["text", 1]];
+  const KINDS = [[/#(where-to-go-on|더-읽을-것)$/, 0.3], [/^docs\/(readme|tour)\.ko/, 1], [/^(index\.html|docs\/(?!design))/, 2], [/^00_start\//, 1.6],
+                 [/^reference\//, 1.3], [/^docs\//, 1.2], [/^95_bench\//, 0.7], [/^api\//, 0.7], [/^project\//, 0.6]];
   const STOP = new Set(("a an and are as at be by can do does for from get has have how i if in is it its me my of on or so that the " +
-                        "their them then there this to was we what when where which who why will with you your").split(" "));
+                        "their them then there this to was we what when where which who why will with you your 그 것 나 내 너무 때 무엇 방법 법 수 어떻게 어디 왜 이 하는").split(" "));
   const ALIKE = {gdpr: "erase", crash: "kill", remove: "delete", forget: "delete", wipe: "erase", price: "cost", speed: "fast",
                  install: "pip", performance: "speed", vector: "embedding", acl: "token", auth: "token", tenant: "namespace",
-                 outage: "cut", 정전: "cut", 삭제: "delete", 지우기: "delete", 백업: "backup", 설치: "install", 설정: "settings",
-                 랭그래프: "langgraph", 사용자: "user", 토큰: "token", 규칙: "rule"};
+                 outage: "cut", internet: "telemetry", send: "sent", docker: "containers", 지우: "delete", 삭제: "delete", 복원: "restore",
+                 설치: "install", 랭그래프: "langgraph", 토큰: "token", 임베딩: "embedding", 모델: "model", 충돌: "conflicts", 클로드: "claude",
+                 카카오톡: "kakaotalk", 사용자: "user", 연결: "connecting", 느리: "slow", 느려: "slow", 도커: "containers", 지표: "metrics",
+                 암호: "token", 옮기: "moving", 가져오: "import", 내보내: "export", 업데이트: "upgrade", 포스트그레스: "postgresql"};
+  const ENDING = /(에서|에게|으로|까지|부터|처럼|하고|하기|하면|하는|하려면|려면|으면|는지|었나|았나|을까|되면|기를|[가게과기나는다도로를려만면서에와은을의이])$/;
   const stem = (w) => w.length < 5 || !/^[a-z]+$/.test(w) ? w
     : w.replace(/(ies)$/, "y").replace(/(ing|ed|es|s)$/, "").replace(/(.)\1$/, "$1").replace(/e$/, "");
+  const stems = (w) => {  // a Korean word, and what is left of it without one particle or ending, and without two
+    const found = [w];
+    while (/^[가-힣]{3,}$/.test(w) && found.length < 3 && w.replace(ENDING, "").length > 1 && ENDING.test(w)) found.push(w = w.replace(ENDING, ""));
+    return found;
+  };
   const words = (text) => {
     const found = [];
     for (const w of text.match(/[\p{L}\p{N}_]+/gu) || []) {
@@ -53,11 +62,14 @@
     }
     terms(word, last) {  // the words of the index that a word of the question means, and how well
       const found = new Map();
-      if (this.postings.has(word)) found.set(word, 1);
-      if (last || /[^\x00-\x7f]/.test(word)) {
-        for (const w of this.postings.keys()) if (w !== word && word.length > 1 && w.startsWith(word)) found.set(w, 0.5);
+      const add = (w, worth) => found.set(w, Math.max(worth, found.get(w) || 0));
+      for (const s of stems(word)) {
+        if (this.postings.has(s)) add(s, 1);
+        if (last || /[^\x00-\x7f]/.test(s)) {
+          for (const w of this.postings.keys()) if (w !== s && s.length > 1 && w.startsWith(s)) add(w, last && s === word ? 0.5 : 0.7);
+        }
+        if (ALIKE[s] && this.postings.has(stem(ALIKE[s]))) add(stem(ALIKE[s]), 0.7);
       }
-      if (ALIKE[word] && this.postings.has(stem(ALIKE[word]))) found.set(stem(ALIKE[word]), 0.7);
       if (!found.size && word.length > 4) for (const w of this.postings.keys()) if (near(w, word)) found.set(w, 0.5);
       return found;
     }

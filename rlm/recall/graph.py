@@ -346,6 +346,13 @@ def _ring_positions(reached: Sequence[tuple[str, int, str]]) -> dict[str, tuple[
             for n, id in enumerate(ids) for turn in [2 * math.pi * n / len(ids) + 0.4 * hops]}
 
 
+def _free_corner(place: tuple[float, float], linked: Sequence[tuple[float, float]]) -> float:
+    "Return the diagonal, as an angle, that is farthest from each link of a memory: there its label crosses none."
+    links = [math.atan2(y - place[1], x - place[0]) for x, y in linked]
+    return max((math.pi * quarter / 4 for quarter in (1, 3, 5, 7)),
+               key=lambda corner: min((abs(math.remainder(corner - link, math.tau)) for link in links), default=0.0))
+
+
 def _draw_graph(reached: Sequence[tuple[str, int, str]], edges: Sequence[tuple[str, str, float]]) -> Any:
     "Draw memories and links; returns matplotlib's axes. Raises `InvalidInput` without matplotlib."
     try:
@@ -357,10 +364,13 @@ def _draw_graph(reached: Sequence[tuple[str, int, str]], edges: Sequence[tuple[s
     _, axes = plt.subplots(figsize=(6, 5))
     fonts = label_fonts(at)
     for a, b, weight in edges:
-        axes.plot(*zip(at[a], at[b], strict=True), color="tab:blue", alpha=0.15 + 0.85 * weight, linewidth=0.5 + 2 * weight, zorder=1)
+        axes.plot(*zip(at[a], at[b], strict=True), color="C0", alpha=0.15 + 0.85 * weight, linewidth=0.5 + 2 * weight, zorder=1)
     for id, hops, _ in reached:
-        axes.scatter(*at[id], s=140 if hops == 0 else 60, color="tab:orange" if hops == 0 else "tab:blue", zorder=2)
-        axes.annotate(id, at[id], xytext=(8, 6), textcoords="offset points", fontsize=8, parse_math=False, fontfamily=fonts)
+        axes.scatter(*at[id], s=140 if hops == 0 else 60, color="C1" if hops == 0 else "C0", zorder=2)
+        corner = _free_corner(at[id], [at[b if id == a else a] for a, b, _ in edges if id in (a, b)])
+        axes.annotate(id, at[id], xytext=(10 * math.cos(corner), 10 * math.sin(corner)), textcoords="offset points", fontsize=8,
+                      ha="left" if math.cos(corner) > 0 else "right", va="bottom" if math.sin(corner) > 0 else "top",
+                      parse_math=False, fontfamily=fonts)
     axes.set_axis_off()
     axes.margins(0.15)
     return axes

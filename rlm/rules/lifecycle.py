@@ -180,11 +180,11 @@ class RuleHistory:
         for at, p in zip(times, self.points, strict=True):
             if p.event in ("promote", "demote", "hold", "release", "archive"):
                 axes.axvline(at, color="#777777", linewidth=.8, linestyle=":")
-                axes.text(at, 1.04 * top, p.event, fontsize=8, rotation=45)
+                axes.text(at, 1.04 * top, p.event, fontsize=8, rotation=60)
         axes.xaxis_date()
         axes.tick_params(labelsize=8)
         axes.set_ylim(0, 1.25 * top)
-        axes.legend(loc="center left", fontsize=8, frameon=False)
+        axes.legend(loc="center left", bbox_to_anchor=(1, .5), fontsize=8, frameon=False)
         title = f"{self.rule_id}: {self.expr[:70]}"
         axes.set_title(title, fontsize=10, loc="left", pad=22, fontfamily=label_fonts([title]))
         axes.spines[["top", "right"]].set_visible(False)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from execnb.nbio import mk_cell, new_nb, read_nb, write_nb
 
-from docs import reading_order
+from docs import none_required, reading_order
 from examples import without_example
 from links import from_root, relink
 from tree import ROOT, copy_tree, project_files
@@ -264,6 +264,35 @@ def test_the_search_of_the_site_puts_guides_first(tmp_path: Path) -> None:
     assert first == [entries[n]["href"] for n in (1, 2, 4, 0, 1, 5, 2, 7, 1, 2)]
 
 
+def test_a_page_of_the_site_is_finished(tmp_path: Path) -> None:
+    "The search index knows the words of links, a line of code keeps its highlighting and its text, a long name may break."
+    from finish import finish
+    code = '<span class="kw">def</span> bake(\n    text<span class="op">=</span><span class="st">"a\n  &lt;b&gt;"</span>)'
+    page = ('<nav id="TOC"><a href="#x" data-scroll-target="#x">Oven.heat_up</a></nav><main><a href="../index.html#start">처음</a>'
+            f'<pre class="sourceCode python"><code class="sourceCode python">{code}\n</code></pre></main>')
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "index.html").write_text('<main><a href="docs/a.html">Bake <em>bread</em></a></main>', encoding="utf-8")
+    (tmp_path / "docs" / "a.html").write_text(page, encoding="utf-8")
+    (tmp_path / "search.json").write_text(json.dumps([{"href": "docs/a.html"}, {"href": "index.html#start"}]), encoding="utf-8")
+    finish(tmp_path)
+    assert [e["also"] for e in json.loads((tmp_path / "search.json").read_text(encoding="utf-8"))] == ["Bake bread", "처음"]
+    made = (tmp_path / "docs" / "a.html").read_text(encoding="utf-8")
+    lines = re.findall(r'<span class="line" style="--i:(\d+)">', made)
+    assert lines == ["0", "4", "2"] and made.count("<span") == made.count("</span>")
+    assert re.sub("<[^>]+>", "", made).endswith('def bake(\n    text="a\n  &lt;b&gt;")\n') and "Oven.<wbr>heat_<wbr>up" in made
+
+
+def test_links_with_code_in_them_are_moved_side_by_side_and_links_in_code_are_not() -> None:
+    text = "[`A`](a.md), [`B`, `C`](b.md) and `[D](d.md)`\n```\n[E](e.md)\n```\n"
+    assert relink(text, lambda link: f"x/{link}") == "[`A`](x/a.md), [`B`, `C`](x/b.md) and `[D](d.md)`\n```\n[E](e.md)\n```\n"
+
+
+def test_a_link_in_a_chapter_holds_no_other() -> None:
+    from filters import linked
+    text = linked("[`NotFound`](../10_core/00_errors.ipynb) and `NotFound`")
+    assert text.startswith("[`NotFound`](../10_core/00_errors.ipynb) and [`NotFound`](https://")
+
+
 def test_a_figure_is_told_by_its_alt_text_or_else_by_its_titles(project: Path) -> None:
     from filters import add_alt, alt_text
     assert alt_text("#| fig-alt: Two bars: red and blue\nplt.show()\n") == "Two bars: red and blue"
@@ -297,3 +326,5 @@ def test_the_api_page_of_a_module_begins_with_its_own_class_and_shows_a_method_o
     shown = reading_order(page, "rlm.service.memory")
     assert re.findall(r"^#+ .*?(?= \{)", shown, re.M) == ["## class Memory", "### Memory.write", "### Memory.close", "## class Receipt"]
     assert shown.startswith("The module.") and "Receipt(flush = …)" in shown
+    part = "f(k: int, **fields: Any)\n\n| Parameter | Type | Default |\n| `k` | int | required |\n| `fields` | Any | required |\n"
+    assert none_required(part).endswith("| `k` | int | required |\n| `**fields` | Any | |\n")
