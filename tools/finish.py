@@ -36,8 +36,8 @@ def lines_apart(code: str,  # highlighted code: text and spans
         for tag in re.findall(r"<span[^>]*>|</span>", line):
             opened.append(tag) if tag != "</span>" else opened.pop()
         plain = html.unescape(re.sub("<[^>]+>", "", line))
-        made.append(f'<span class="line" style="--i:{len(plain) - len(plain.lstrip())}">{before}{line}\n{"</span>" * len(opened)}</span>')
-    return "".join(made)
+        made.append(f'<span class="line" style="--i:{len(plain) - len(plain.lstrip())}">{before}{line}{"</span>" * len(opened)}</span>')
+    return "\n".join(made)
 
 
 def finish(site: Path,  # the built site
