@@ -33,19 +33,20 @@ def test_a_kind_is_looked_for_by_what_it_is_a_kind_of_and_not_the_other_way_roun
     ("When is the operation?", "The operation is on Monday.", "수술은 월요일이야.")])
 def test_the_questions_own_word_counts_for_more(question: str, own: str, other: str) -> None:
     with Memory(":memory:", embedder="none") as memory:
-        memory.write_many([{"id": "other", "text": other}, {"id": "own", "text": own}, {"id": "none", "text": "We painted the hall green."}])
+        memory.write_many([{"id": "other", "text": other}, {"id": "own", "text": own}, {"text": "We painted the hall green."}])
         assert [hit.id for hit in memory.search(question)] == ["own", "other"]
 
 
 @pytest.mark.parametrize(("question", "told"), [
     ("Who is my manager?", "boss"), ("which instrument do I play", "cello"), ("when is mum's operation?", "knee"),
-    ("엄마 수술 언제야?", "knee"), ("What is my daughter called?", "daughter"), ("where does the wedding take place", "wedding"), ("사는 곳이 어디야?", "home")])
+    ("엄마 수술 언제야?", "knee"), ("What is my daughter called?", "daughter"), ("where does the wedding take place", "wedding"),
+    ("집이 어디야?", "home")])
 def test_ordinary_questions_in_other_words_find_their_memory_by_words(question: str, told: str) -> None:
     with Memory(":memory:", embedder="none") as memory:
         memory.write_many([{"id": i, "text": text} for i, text in {
             "boss": "My boss Farida wants the budget by Friday.", "cello": "I started learning the cello two weeks ago.",
             "knee": "엄마 무릎 수술은 12월 3일로 잡혔어.", "daughter": "우리 딸 지우는 올해 초등학교 2학년이야.",
-            "wedding": "Lina and Paolo are getting married in Verona next June.", "home": "I live in Leeds, near the station.",
+            "wedding": "Lina and Paolo are getting married in Verona next June.", "home": "Our flat is in Leeds, near the station.",
             "boiler": "The boiler was serviced by Ray.", "cat": "고양이 미소는 아침마다 약을 먹어."}.items()])
         assert memory.search(question)[0].id == told
 
