@@ -150,7 +150,7 @@ _NO_KOREAN_NOUN = (r"진짜|정말|그냥|근데|그런데|그게|그거|그건|
 _NO_VERB = r"(?<![어아여해다지네까래게데자고서면니나라죠군걸요음함임])"  # a Korean noun, by its last syllable
 _BARE_WORDS = tuple((relation, LazyPattern(pattern, hints=hints)) for relation, hints, pattern in zip(MEANT, (
     "i mean|should be", _BACK, _BACK, "rang|called|phoned|texted|emailed|now|instead", "make ", _BACK,
-    "spelled|spelt|written| with ", _BACK),
+    "spelled|spelt|written| with ", f"{_BACK}|i mean"),
     (  # *I meant Subin*
     rf"(?i:^(?:{_OPENING})*(?:i mean|i meant|(?:that|it) should be) )"
     r"(?!(?i:to|that|it|this|what|you|we|he|she|they|i|no|not|yes|really|if|when|well|so|the|every|business)\b)"
@@ -239,7 +239,8 @@ def correction(sentence: str,  # one sentence
     said = _EXCUSE.sub("", sentence.strip())
     if swapped := next((m for pattern in _SWAPPED if (m := pattern.match(said))), None):
         return Statement("", "swapped", swapped["new"].strip(), True, instead_of=(swapped["old"].strip(),))
-    if m := _BARE.match(said):
+    back = _CORRECTING.match(said) is not None
+    if back and (m := _BARE.match(said)):
         return Statement("", "", m["new"], True)
     for relation, m in ((relation, m) for relation, pattern in _TAKEN if (m := pattern.match(said))):
         return Statement("", relation, (m["x"] or m["ko"]) if relation == LEFT_OUT else "", True, ended=True)
@@ -248,7 +249,8 @@ def correction(sentence: str,  # one sentence
         return Statement("", "noun", found["new"].strip(), True)
     if found:
         return Statement("", "", found["new"].strip(), True, instead_of=(found["old"].strip(),))
-    bare = ((relation, m.groupdict()) for relation, pattern in _BARE_WORDS if (m := pattern.match(said)))
+    bare = ((relation, m.groupdict()) for relation, pattern in _BARE_WORDS
+            if (back or pattern.hints is not _BACK) and (m := pattern.match(said)))
     return next((Statement("", relation, next(filter(None, v.values()), ""), True) for relation, v in bare), None)
 
 
@@ -549,6 +551,11 @@ _IN_A_YEAR = LazyPattern(r" (?:back )?in (?:[A-Z][a-z]+ )?(?:19|20)\d\d(?=[ ?]*$
 def asked_facts(question: str,  # questions that are asked
                 ) -> list[tuple[str, str]]:  # subject and relation
     "Return the facts that a whole question asks for: *What's my name?*, *Where does Mina live?*, `내 여동생은 어디 살아?`."
+    return list(_asked_facts(question))
+
+
+@text_cache(256)  # a question that is asked again is answered in the time that this takes
+def _asked_facts(question: str) -> tuple[tuple[str, str], ...]:
     question = _asked_by_self(question)
     if "19" in question or "20" in question:
         question = _IN_A_YEAR.sub("", question)
@@ -564,7 +571,7 @@ def asked_facts(question: str,  # questions that are asked
         who = f"user's {m[1].lower()}" if m[1].lower() in ADDRESSED else _MINE.sub("user's ", m[1])
         out.append((who, relation_of(m[2], False)[0]))
     near = [] if question.isascii() else asked_of_near(question)
-    return list(dict.fromkeys((name, relation) for subject, relation in out + near for name in kin_subjects(subject)))
+    return tuple(dict.fromkeys((name, relation) for subject, relation in out + near for name in kin_subjects(subject)))
 
 # %% ../../nbs/85_companion/04_fact_extraction.ipynb #66b5a17b
 if TYPE_CHECKING:  # loaded when a model reads

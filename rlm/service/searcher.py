@@ -477,6 +477,7 @@ def _recalled_hits(found: Sequence[RecalledMemory],  # recalled memories
                    k: int,                           # largest number of hits
                    ) -> tuple[Hit, ...]:
     "Return recalled memories as hits, those of equal score by id, of equal text as one, and first what states the fact that is asked for."
+    found = list(found)  # each is made when it is read
     records = attention.records([r.seq for r in found])
     past = past_of(searcher.storage, list(records.values()), searcher.ctx.clock.now())
     there = sorted((r for r in found if r.seq in records), key=lambda r: (-round(r.score / SCORE_EPSILON), records[r.seq].id))

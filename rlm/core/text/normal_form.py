@@ -33,18 +33,14 @@ class LazyPattern:
         caseless = self.flags & re.I  # `re` would look for the other case of 11,172 syllables, a millisecond for each such class
         return re.compile(self.pattern.replace("[가-힣]", "(?-i:[가-힣])") if caseless else self.pattern, self.flags)
 
-    @cached_property
-    def may_match(self) -> Callable[[str], bool]:
-        "Whether a text holds one of the hints, or is not ASCII."
-        words = tuple(filter(None, (self.hints or "").split("|")))
-        return lambda text: not text.isascii() or any(map(text.lower().__contains__, words))
-
     def _hinted(self, name: str) -> Callable[..., Any]:
         "A method that is asked only about texts that may match; without one, nothing is compiled."
         if self.hints is None:
             return cast(Callable[..., Any], getattr(self.compiled, name))
-        may = self.may_match
-        return lambda text, *place: getattr(self.compiled, name)(text, *place) if may(text) else None
+        if not (words := tuple(filter(None, self.hints.split("|")))):
+            return lambda text, *place: None if text.isascii() else getattr(self.compiled, name)(text, *place)
+        return lambda text, *place: getattr(self.compiled, name)(text, *place) if not text.isascii() or any(
+            map(text.lower().__contains__, words)) else None
 
     @cached_property
     def search(self) -> Callable[..., re.Match[str] | None]:
@@ -81,7 +77,7 @@ class LazyPattern:
         "`re.Pattern.sub`: a text with its matches replaced."
         if self.hints is None:
             return self.compiled.sub
-        return lambda new, text, count=0: self.compiled.sub(new, text, count) if self.may_match(text) else text
+        return lambda new, text, count=0: self.compiled.sub(new, text, count) if self.search(text) else text
 
 # %% ../../../nbs/10_core/02_normal_form.ipynb #txcache1
 P = ParamSpec("P")
