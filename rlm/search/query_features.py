@@ -226,7 +226,9 @@ _TELLS_CHANGE = LazyPattern(
     r"from now on|as of|shifted|postponed|pushed|brought forward|updated?|cancell?ed|correction|used to|sold|swapp?ed|gave up|given up|"
     r"dropped|doubled|halved|bumped|put off|put back|rescheduled|renamed|promoted|went up|gone up|raised|lowered)\b|"
     r"이제|바[뀌뀐꿨꾸꿔]|변경|옮[겼긴김]|대신|더는|더 ?이상|그만[두뒀]|끊[었기]|새로|앞으로|취소|미[뤘룸뤄]|"
-    r"연기[됐했]|당겨|정정|이사|지금은|요즘은|로 ?(?:연기|앞당|당겼|올[라랐려렸]|내[려렸]|밀[려렸]|줄[었여]|늘[었려])", re.I)
+    r"연기[됐했]|당겨|정정|이사|지금은|요즘은|로 ?(?:연기|앞당|당겼|올[라랐려렸]|내[려렸]|밀[려렸]|줄[었여]|늘[었려])", re.I,
+    "now|chang|mov|switch|no longer|any|instead|quit|stopped|gone|replac|new|as of|shifted|postponed|pushed|brought|update|cancel|"
+    "correction|used to|sold|swap|gave up|given|dropped|doubled|halved|bumped|put |reschedul|renamed|promoted|went up|raised|lowered")
 
 
 def tells_change(text: str,  # text of a memory, in English or Korean
