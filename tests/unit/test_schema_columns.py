@@ -44,8 +44,7 @@ def test_a_store_of_the_present_schema_is_opened_without_making_another(old: Pat
         path.write_bytes(gzip.decompress(old.read_bytes()))
     SQLiteDatabase(path).close()  # made, or brought up to date
     monkeypatch.setattr(database, "migrate", lambda *_: pytest.fail("a schema was made"))  # inside: it shows in no answer, only in time
-    with closing(SQLiteDatabase(path)) as db:
-        assert lacking_columns(db.query) == []
+    SQLiteDatabase(path).close()
 
 
 def test_a_store_whose_tables_are_written_otherwise_lacks_nothing(tmp_path: Path) -> None:

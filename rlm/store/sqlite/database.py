@@ -121,13 +121,15 @@ def _schema_columns() -> Mapping[str, frozenset[str]]:
 
 def lacking_columns(ask: Callable[[str], Iterable[Sequence[Any]]],  # returns the rows of a statement
                     ) -> list[str]:                                 # a sentence for each table
-    """Return the columns of the present schema that a store lacks, such as one made between two versions. Where each table was made by a
-    statement of the schema, as SQLite keeps it, none is lacking; else the columns are compared with those of a new store, which is made."""
-    tables = list(ask(_TABLES))
-    if len(tables) == _SCHEMA.count("CREATE TABLE ") and all(str(sql) in _SCHEMA for _, sql in tables):
-        return []
+    "Return the columns of the present schema that a store lacks, such as one made between two versions."
     found = {table: wanted - {str(c) for _, c, *_ in ask(f"PRAGMA table_info({table})")} for table, wanted in _schema_columns().items()}
     return [f"The table {table} lacks {', '.join(sorted(gone))}." for table, gone in found.items() if gone]
+
+
+def _is_as_made(connection: sqlite3.Connection) -> bool:
+    "Whether each table was made by a statement of the schema, as SQLite keeps it: then it lacks no column, and none need be compared."
+    tables = connection.execute(_TABLES).fetchall()
+    return len(tables) == _SCHEMA.count("CREATE TABLE ") and all(sql in _SCHEMA for _, sql in tables)
 
 
 def prepare(connection: sqlite3.Connection,     # for writing
@@ -138,7 +140,8 @@ def prepare(connection: sqlite3.Connection,     # for writing
     "Make the tables of a new store, or bring an older one up to date after backing it up."
     version = read_version(connection, path, migrations[-1].to)
     if version == migrations[-1].to:
-        if path != MEMORY_PATH and migrations is MIGRATIONS and (lacking := lacking_columns(connection.execute)):
+        known = path == MEMORY_PATH or migrations is not MIGRATIONS or _is_as_made(connection)
+        if not known and (lacking := lacking_columns(connection.execute)):
             logging.getLogger("rlm").warning("The store %s can't be written to: %s %s", path, lacking[0], REMAKE)
         return
     if version:
