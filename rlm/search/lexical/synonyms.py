@@ -12,7 +12,7 @@ from functools import lru_cache
 from importlib.resources import files
 
 from ...core.text.kinship import KIN
-from ...core.text.tokenizer import ENGLISH_STEMS, tokens
+from ...core.text.tokenizer import ENGLISH_STEMS, bigrams
 
 # %% ../../../nbs/28_index/06_synonyms.ipynb #6c8907a0
 WORTH = 0.5  # share of a word's rarity that a synonym counts with: with .7 and .4 no more was found among ten on LoCoMo, BEAM and the lives
@@ -48,8 +48,8 @@ def _read() -> tuple[dict[str, list[tuple[str, int]]], _Lines]:
 
 @lru_cache(4096)
 def _terms(word: str) -> tuple[str, ...]:
-    "Return the tokens of a word of the list, each once."
-    return tuple(dict.fromkeys(tokens(word)))
+    "Return the tokens of a word of the list as a noun: its stem, or its pairs of syllables."
+    return tuple(dict.fromkeys(bigrams(word))) if word >= "가" else (ENGLISH_STEMS[word],)
 
 # %% ../../../nbs/28_index/06_synonyms.ipynb #495e0602
 def synonyms(terms: Sequence[str],  # tokens of a question
@@ -61,6 +61,6 @@ def synonyms(terms: Sequence[str],  # tokens of a question
             if asked.issuperset(own := _terms(word)):
                 for others, worth in zip(lines[n], (WORTH, WORTH_OF_KIND), strict=True):
                     for other in map(_terms, others):
-                        if other and asked.isdisjoint(other):
+                        if asked.isdisjoint(other):
                             found.setdefault(other, Synonym(other, own, worth))
     return list(found.values())
