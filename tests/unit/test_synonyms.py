@@ -39,8 +39,8 @@ def test_the_questions_own_word_counts_for_more(question: str, own: str, other: 
 
 @pytest.mark.parametrize(("question", "told"), [
     ("Who is my manager?", "boss"), ("which instrument do I play", "cello"), ("when is mum's operation?", "knee"),
-    ("엄마 수술이 언제야?", "knee"), ("수술이 언제야?", "knee"), ("악기는 뭐 배워?", "cello"), ("What is my daughter called?", "daughter"), ("where does the wedding take place", "wedding"),
-    ("집이 어디야?", "home")])
+    ("엄마 수술이 언제야?", "knee"), ("수술이 언제야?", "knee"), ("악기는 뭐 배워?", "cello"),
+    ("What is my daughter called?", "daughter"), ("where does the wedding take place", "wedding"), ("집이 어디야?", "home")])
 def test_ordinary_questions_in_other_words_find_their_memory_by_words(question: str, told: str) -> None:
     with Memory(":memory:", embedder="none") as memory:
         memory.write_many([{"id": i, "text": text} for i, text in {

@@ -467,7 +467,7 @@ class LexicalIndex:
         "Terms of synonyms that memories have: each is worth a share of its rarity, or of that of the query's word if that is less."
         found, documents, count = list[QueryTerm](), self.documents, self.document_frequency
         for word in words:
-            if known.isdisjoint(word.terms) and all(map(count, word.terms)):
+            if word.terms[0] in self.vocabulary and known.isdisjoint(word.terms) and all(map(count, word.terms)):
                 own = sum(idf(documents, count(t)) for t in word.of)
                 share = word.worth * (1 if any(map(count, word.of)) else WORTH_ALONE) / len(word.terms)
                 found += [QueryTerm(share * min(own, idf(documents, count(t))), t, self.vocabulary[t]) for t in word.terms]
