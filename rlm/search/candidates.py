@@ -81,6 +81,7 @@ def BEST_VECTORS(found, place, cosines, mean, spread):  # type: ignore[no-untype
 # %% ../../nbs/30_search/09_candidates.ipynb #e2d7de0a
 _SAY_LITTLE = frozenset(("who", "우리", "저희", "있", "없"))  # name nothing: *who is my boss* found *Tobi, who is 6*; 누가 갖고 있어
 # found 알레르기가 있다. Without 하 and 돼 as well, .006 fewer Korean answers came first
+_OPENERS = frozenset(("tell", "know", "remind", "anyth"))  # before *about* they say no more than it: *Tell me about Tom*
 _I = frozenset(("나", "내", "저", "제"))  # name nothing either where vectors tell what is meant: 나 형제 있어 found 나는 통로 쪽이 좋아
 
 
@@ -106,6 +107,8 @@ class CandidateGenerator:
         "Return the terms to search for: without named speakers and what says little, missing ones respelt; the `MAX_TERMS` rarest."
         kept = list(dict.fromkeys(terms))
         little = _SAY_LITTLE | _I if self.index.semantic.model else _SAY_LITTLE
+        if (n := kept.index("about") if "about" in kept[:3] else 0) and _OPENERS.issuperset(kept[:n]):
+            kept = kept[n + 1:] or kept
         kept = [t for t in kept if t not in little] or kept
         if features.speakers:
             names = {t for name, number in self.index.metadata.speakers.items() if number in features.speakers for t in tokens(name)}
