@@ -50,7 +50,7 @@ def test_each_miss_says_why() -> None:
                            {"id": "tea", "text": "민아는 녹차를  좋아한다"}, {"id": "rent", "text": "The rent is due on the first."}])
         before = memory.stats()["events"]
         told = {q: evaluate(memory, [ExpectedAnswer(q, (e,))]).asked[0].found[0] for q, e in
-                [("Where is the gym?", "old"), ("집세는?", "RENT is due"), ("Who is the landlord?", "Mr Purcell"),
+                [("Where is the gym?", "old"), ("열쇠는?", "RENT is due"), ("Who is the landlord?", "Mr Purcell"),
                  ("민아의 차", "녹차를 좋아한다")]}
         assert [f.why for f in told.values()] == ["held back by status=('hot', 'ltm')", "no word in common", "not in the store", ""]
         assert [f.id for f in told.values()] == ["old", "rent", None, "tea"] and told["민아의 차"].rank == 1

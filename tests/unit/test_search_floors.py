@@ -35,11 +35,11 @@ def test_beam_by_words(shared: Path) -> None:
     assert recall(named(read_beam(shared / "data" / "beam_dev"), {"chat-11", "chat-2"})) >= .46  # .478
 
 
-@pytest.mark.parametrize(("language", "least"), [("ko", .78), ("en", .78)])
-def test_the_korean_pairs_by_words(root: Path, language: str, least: float) -> None:
+@pytest.mark.parametrize(("told", "asked", "least"), [("ko", "ko", .81), ("en", "en", .80), ("ko", "en", .66), ("en", "ko", .64)])
+def test_the_korean_pairs_by_words(root: Path, told: str, asked: str, least: float) -> None:
     pairs = read_pairs(root / "tests" / "data" / "korean_pairs.jsonl")
     with Memory(":memory:", embedder="none") as memory:
-        memory.write_many([{"id": str(n), "text": pair.memory[language]} for n, pair in enumerate(pairs)])
-        first = [str(n) in {hit.id for hit in memory.search(pair.question[language], 5, min_score=0)}
+        memory.write_many([{"id": str(n), "text": pair.memory[told]} for n, pair in enumerate(pairs)])
+        first = [str(n) in {hit.id for hit in memory.search(pair.question[asked], 5, min_score=0)}
                  for n, pair in enumerate(pairs) if pair.question]
-    assert sum(first) / len(first) >= least  # .80 in both
+    assert sum(first) / len(first) >= least  # .83, .83, .69 and .67

@@ -536,7 +536,7 @@ def test_what_ends_in_the_future_is_still_true(memory: Memory, clock: ManualCloc
     ("내 여동생 이름은 미나야", "아 아니 수빈이야", "name 미나 (now 수빈)"),
     ("My sister's name is Mina.", "Oops, I meant Subin.", "name Mina (now Subin)"),
     ("My size is 38.", "Wait no, it's 39.", "size 38 (now 39)"),
-    ("My favourite colour is blue.", "I meant green.", "favourite colour blue (now green)"),
+    ("My favourite colour is blue.", "I meant green.", "favourite colour blue"),  # *green*, a colour, is a hit by itself
     ("My flight to Lisbon is on Tuesday.", "Sorry, the flight is Thursday, not Tuesday.", "time Tuesday (now Thursday)"),
     ("The dentist is on Monday at 10.", "Oh sorry, it's Friday.", "time Monday at 10 (now Friday at 10)"),
     ("The call is at 4pm.", "My mistake, 5pm.", "time 4pm (now 5pm)")])
