@@ -239,6 +239,10 @@ def in_thread(method: Any,  # method of a class
 class Memory:
     """Long-term memory in one file: write, search, explain, update, delete.
 
+        memory = Memory("notes.db")  # ":memory:" is gone at the end; without a path, the setting db_path
+        memory.write("I am allergic to peanuts.", tags=["health"])
+        memory.search("peanut allergy")[0].text
+
     A memory belongs to one namespace of one store and sees nothing else. Threads and asyncio tasks may share it; so may processes,
     each with its own. Each method has a twin for asyncio, `awrite` for `write`, that runs it in a thread. More is behind `anchors`,
     `graph`, `attention`, `companion`, `rules`, `strategies` and `admin`. A wrong argument raises `InvalidInput`, and nothing was done.
@@ -361,10 +365,9 @@ class Memory:
               ) -> MemoryRecord:
         """Store one memory, and return it. Raises `InvalidInput`, `StoreError`; then nothing was stored.
 
-        Each call stores a memory of its own, also of words that are stored already: to look for those takes a search of a store that has
-        just changed, which costs many times a write. A search shows them as one hit and names the others (`hit.duplicates`). The command
-        line, REST, MCP and the hook do look; in Python, first ask `same_again(memory, text, {})` of `rlm.service.capture`, which returns
-        the memory that is known, or None.
+        Each call stores a new memory, even of a text that is stored already: to look for it would cost many times a write. A search shows
+        equal texts as one hit and names the others (`hit.duplicates`). The command line, REST, MCP and the hook do look; in Python, first
+        call `same_again(memory, text, {})` of `rlm.service.capture`, which returns the memory with that text, or None.
 
         `fields`: id, title, summary, kind (block, rule or strategy), category, tags, session, speaker (a name), role (user,
         assistant, system, developer, tool or function; facts are kept of what the user says, or who has no role), turn, reply_to (an id),
@@ -434,11 +437,16 @@ class Memory:
                context: str | None = None,  # conversation that has anchors of its own; None: those of the namespace
                **filters: Any,             # tags, category, kind, status, session, since, until …: the fields of `Filters`
                ) -> SearchResults:
-        """Return the memories that fit the query best, best first. Filters: `tags` (`match="any"`: one of them is enough), `category`,
-        `kind`, `status`, `session`, `speaker`, `role`, `since`, `until`, `valid_at`, `as_of`. Raises `InvalidInput`, `ModelMismatch`.
+        """Return the `k` memories that fit the query best, best first; none if the best is below a floor of relevance. Raises
+        `InvalidInput`, `ModelMismatch`.
 
-        `valid_at` finds what was true at a moment, by what is known now; `as_of` what the store knew at a moment, right or wrong. Told in
-        June that you moved in May, `valid_at="2026-05-20"` finds the new home, and `as_of="2026-05-20"` the old one."""
+        A hit has `text`, `id`, `relevance` (the probability that it answers, from 0 to 1), `score` (which orders the hits) and `parts`,
+        which add up to the score. `min_score` is the least relevance of a hit; `min_score=0` lifts the floor. With a `slot` (A, B, C or
+        'auto') the search begins at that anchor, and goes `radius` links; `fallback=False` leaves out what is farther.
+
+        Filters: `tags` (`match="any"`: one of them is enough), `category`, `kind`, `status`, `session`, `speaker`, `role`, `since`,
+        `until`, `valid_at`, `as_of`. `valid_at` finds what was true at a moment, by what is known now; `as_of` what the store knew at
+        a moment, right or wrong. Told in June that you moved in May, `valid_at="2026-05-20"` finds the new home, `as_of` the old one."""
         least = read_share(min_score, "min_score")
         if slot is None and (radius is not None or not fallback or context is not None):
             raise InvalidInput("A radius, a context, or no fallback, says something only of a search with a slot.",
