@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 LINK = re.compile(r'<a\b[^>]*?\shref="([^":]+)"[^>]*>(.*?)</a>', re.DOTALL)
-CODE = re.compile(r'(<pre class="sourceCode python[^>]*><code[^>]*>)(.*?)(</code></pre>)', re.DOTALL)
+CODE = re.compile(r'(<pre class="sourceCode (?!text)[^>]*><code[^>]*>)(.*?)(</code></pre>)', re.DOTALL)
 TOC_NAME = re.compile(r'(<a [^>]*data-scroll-target="[^"]*">)([^<]+)(</a>)')
 
 
