@@ -20,12 +20,13 @@ from ..store.protocols import Weights
 from ..store.records import Event, MemoryRecord, new_record, read_count, read_label
 from ..core.text import tokens, valid_text
 from ..store.facts import Rejection
+from ..store.writer import SQLWriter
 from ..companion.composer import ContextBlock, TokenCounter, checked_counter, estimate_tokens
 from ..companion.knowledge_graph import DEPTH, ConnectedMemory
 from ..companion.memory_facts import noted_answer
 from ..companion.policy import CONTINUES, FINAL, FORGETS, KNOWN, NEWS, MemoryPolicy, PolicyDecision, Reward, Situation, goes_on, shows
 from ..companion.sleep import SleepCycle, SleepReport, UndoReport, forgetting_curve
-from ..companion.rejection import RejectedValue, at_each_detail, refused_values, rejectable, words_for
+from ..companion.rejection import RejectedValue, at_each_detail, refused_values, rejectable, without_rejected, words_for
 from ..companion.supersession import DISPUTES
 from .conversation_reader import COUNTED, ConversationReader, ConversationReading, conversation_model
 from .input_parsing import read_k, read_share
@@ -36,9 +37,9 @@ from .prompt_context import POOL, BlockRequest, ContextBuilder, hits_wanted
 from .results import SearchResults
 from .proposals import CorrectionProposal, propose_forgetting
 from .reader import MemoryReader
-from .review_queue import WaitingMemory, deleted_whole, fact_values, memories_stating, unknown_relation
+from .review_queue import WaitingMemory, deleted_whole, fact_values, left_out_of, memories_stating, unknown_relation
 from .searcher import MemorySearcher
-from .writer import MemoryWriter, insert_news, refusals
+from .writer import MemoryWriter, insert_news, refusals, shortened
 if TYPE_CHECKING:  # loaded when a model is named
     from rlm.agent.models.base import Model
 
@@ -297,6 +298,7 @@ class Companion:
     def reject(self,
                id: str | None = None,        # id of a memory that is wrong, present or deleted: its text, and each fact it states
                *,
+               part: str | None = None,      # words that are wrong of a memory that is right otherwise; None: all of it is wrong
                text: str | None = None,      # or words that are wrong: they, and each fact they state
                subject: str = "user",        # or a fact: what it is about
                relation: str | None = None,  # relation: residence, employer, 사는 곳 …
@@ -304,16 +306,18 @@ class Companion:
                reason: str | None = None,    # why, in the person's words
                actor: str = "human",         # author of the rejection
                ) -> Rejection:
-        """Refuse a value from now on, whichever way it comes, and in other words that state the same fact; delete the memories that
-        state it. Their history stays; `lift` allows the value again; `note` tells of a relation that is not known, which may be a slip.
-        Raises `NotFound`, `InvalidInput`."""
+        """Refuse a value from now on, whichever way it comes, and in other words that state the same fact; leave it out of the memories
+        that state something else too, and delete the others that state it. Their history stays; `lift` allows the value again, and
+        `Memory.restore` brings words and memories back then. `note` tells what was left out or deleted, and of a relation that is not
+        known, which may be a slip. Raises `NotFound`, `InvalidInput`."""
         chosen = [name for name, given in (("an id", id), ("a text", text), ("a value", value)) if given is not None]
-        if len(chosen) != 1 or (value is None) != (relation is None):
+        if len(chosen) != 1 or (value is None) != (relation is None) or (part is not None and id is None):
             raise InvalidInput(f"The rejection names {' and '.join(chosen) or 'nothing'}.",
-                               "Give the id of a memory, or a text, or a relation with its value.")
+                               "Give the id of a memory, alone or with a part of its words, or a text, or a relation with its value.")
         memory = None if id is None else self._known(id)
         if memory is not None:
-            values, words = rejectable(memory), memory.text
+            words = memory.text if part is None else valid_text(part, "part", self.ctx.settings.max_text_chars)
+            values = rejectable(memory if part is None else memory.changed(text=words))
         elif text is not None:
             values, words = rejectable(new_record(valid_text(text, "text", self.ctx.settings.max_text_chars), self.ctx.clock.now())), text
         else:
@@ -321,17 +325,29 @@ class Companion:
             values = at_each_detail(fact_values(valid_text(subject, "subject", 1_000), valid_text(relation, "relation", 1_000), words))
         why = None if reason is None else guarded_value(valid_text(reason, "reason", 1_000), self.ctx.settings.secrets, "reason")
         candidates, now = self._mentioning(words, values), self.ctx.clock.now()
+        named = memory.id if memory and part is not None else ""  # its words are left out even if no fact is read in them
+        stating = {*memories_stating(self.storage, self.namespace, values, candidates), named} - {memory.id if memory and not named else ""}
+        shorten = dict[str, Callable[[SQLWriter], MemoryRecord]]()
+        for r in self.storage.get(sorted(stating - {""}), self.namespace):
+            if rest := "" if r.immutable else without_rejected(r, values, words if r.id == named else ""):
+                shorten[r.id] = shortened(self.writer, r, rest)
         with self.storage.transaction() as tx:
             known = [self.storage.rejections.find(self.namespace, [v]) for v in values]
             made = known[0] if known[0] is not None and None not in known else self.storage.rejections.add(
                 self.namespace, values, now, valid_text(actor, "actor", 100), why, memory.id if memory else None)
             wrong = memories_stating(self.storage, self.namespace, values, candidates)
-            note = deleted_whole(self.storage.get(wrong, self.namespace), values)
-            if wrong:
-                self.writer.delete(wrong, erase=False, force=True)
-            detail = {"rejection": made.id, "actor": actor, "deleted": wrong}
-            tx.log([Event(now, "reject", memory.id if memory else made.id, self.namespace, detail)])
-        return replace(made, note=note if wrong else unknown_relation(self.storage, self.namespace, relation))
+            wrong += [named] if named in shorten and named not in wrong else []
+            shorter = [shorten[i](tx) for i in wrong if i in shorten]
+            deleted = [i for i in wrong if i not in shorten]
+            note = " ".join(filter(None, (left_out_of(shorter), deleted_whole(self.storage.get(deleted, self.namespace), values))))
+            if deleted:
+                self.writer.delete(deleted, erase=False, force=True)
+            detail = {"rejection": made.id, "actor": actor}
+            tx.log([Event(now, "reject", memory.id if memory else made.id, self.namespace, {**detail, "deleted": deleted}),
+                    *(Event(now, "reject", r.id, self.namespace, {**detail, "left_out": r.version - 1}) for r in shorter)])
+        if named and named not in wrong:
+            note = f"{note} The memory {named} stands as it is: nothing in it was read as these words.".strip()
+        return replace(made, note=note or unknown_relation(self.storage, self.namespace, relation))
 
     def _known(self, id: str) -> MemoryRecord:
         "A memory, or the last version of a deleted one."

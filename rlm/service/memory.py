@@ -49,7 +49,7 @@ from .memory_context import MemoryContext
 from .reader import MemoryReader
 from .results import Explanation, History, MemoryPage, SearchResults
 from .searcher import MemorySearcher, anchor_manager, recall, refuse_least, search_coordinator
-from .writer import MemoryWriter, StoredTurns, read_placement
+from .writer import MemoryWriter, StoredTurns, before_rejection, read_placement
 if TYPE_CHECKING:  # loaded when they are first asked for
     from rlm.service.companion import Companion
     from rlm.service.conversation_reader import ConversationReading
@@ -586,10 +586,12 @@ class Memory:
         return self.writer.delete(id, erase, force, if_version, restart)
 
     def restore(self,
-                id: str,  # id of a deleted memory
+                id: str,  # id of a deleted memory, or of one from which a rejection that is lifted has left out words
                 ) -> MemoryRecord:
-        "Bring a deleted memory back as its next version, without its links, and return it. Raises `NotFound`, also for an erased one."
-        return self.writer.restore(id)
+        """Bring a deleted memory back as its next version, without its links, or the words that were left out of a present one, and
+        return it. Raises `NotFound`, also for an erased one, and `RejectedValue` while the rejection stands."""
+        cut = before_rejection(self.ctx.storage, self.ctx.namespace, self.reader.known_id(id))
+        return self.writer.update(cut.id, {"text": cut.text}) if cut else self.writer.restore(id)
 
     def history(self,
                 id: str,  # id of a memory, present or not

@@ -257,9 +257,10 @@ class RemoteMemory:
         "Confirm a memory as a person does, in other words if they are given, and return it. Raises `NotFound`."
         return _record_of(self._ask("POST", "/v1/review/acceptances", _given({"id": id, "text": text})))
 
-    def reject(self, id: str, reason: str | None = None) -> dict[str, Any]:
-        "Reject a memory as a person does: it is deleted, and not remembered again. Returns the rejection. Raises `NotFound`."
-        return self._ask("POST", "/v1/review/rejections", _given({"id": id, "reason": reason}))
+    def reject(self, id: str, reason: str | None = None, part: str | None = None) -> dict[str, Any]:
+        """Reject a memory, or a part of it, as a person does: it is deleted or left out, and not remembered again. Returns the rejection.
+        Raises `NotFound`."""
+        return self._ask("POST", "/v1/review/rejections", _given({"id": id, "reason": reason, "part": part}))
 
     def audit(self, when: Any = None, query: str | None = None, id: str | None = None, k: int = 20) -> dict[str, Any]:
         "Return what was believed at a moment, and what had been served by then, as JSON holds it. Raises `NotFound`, `InvalidInput`."

@@ -84,6 +84,12 @@ def unknown_relation(storage: SQLStorage,   # the store
             + (f" Did you mean {near!r}?" if near else ""))
 
 
+def left_out_of(records: Sequence[MemoryRecord],  # memories of which a part was left out for a rejection, as they are now
+                ) -> str:
+    "Return what is said of memories that state something besides what was rejected. Empty: there are none."
+    return f"Left out of {'; '.join(f'{r.id}, which says now: {clip(r.text, 200)}' for r in records)}" if records else ""
+
+
 def deleted_whole(records: Sequence[MemoryRecord],    # memories that are deleted for a rejection
                   values: Sequence[tuple[str, ...]],  # values that were rejected, in normal form
                   ) -> str:

@@ -656,3 +656,31 @@ def insert_news(writer: MemoryWriter,  # writer of a namespace
         return writer.insert([record], 1, after=refuse_no_news, vectors=embedded)[0]
     except _NoNews:
         return None
+
+# %% ../../nbs/90_service/04_writer.ipynb #3f6b371d
+def before_rejection(storage: SQLStorage,  # the store
+                     namespace: str,       # partition of the memory
+                     id: str,              # id of a memory
+                     ) -> MemoryRecord | None:  # None: nothing was left out of it, or its words were changed since
+    "Return the version of a present memory from which a rejection has left out words."
+    current = storage.get([id], namespace)
+    cuts = [e.detail["left_out"] for e in storage.events(namespace, id, kinds=("reject",)) if "left_out" in e.detail]
+    if not current or not cuts:
+        return None
+    known = {r.version: r for r in storage.memories.versions(id, namespace)}
+    before, after = known.get(cuts[-1]), known.get(cuts[-1] + 1, current[0])
+    return before if before and after.text == current[0].text != before.text else None
+
+
+def shortened(writer: MemoryWriter,  # writer of a namespace
+              old: MemoryRecord,     # memory as it is stored
+              text: str,             # its words without what was rejected
+              ) -> Callable[[SQLWriter], MemoryRecord]:
+    """Return what stores other words of a memory in a transaction, with their vectors, which are made now. It raises `VersionConflict`
+    where the memory was changed meanwhile."""
+    planned = writer._embed_changes(old, wanted := {"text": text})
+
+    def store(tx: SQLWriter) -> MemoryRecord:
+        _check_version(now := writer.reader.get(old.id), old.version)
+        return writer._change(tx, now, wanted, planned)
+    return store

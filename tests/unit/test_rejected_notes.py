@@ -15,7 +15,10 @@ from rlm.store.records import new_record
 
 _AGAIN = """
 I live in Leeds. | Leeds is home | City: Leeds | - Lives in Leeds | Bristol was fun. The user's home is Leeds.
-I live in Leeds. | {"user": {"homeCity": "Leeds"}}
+I live in Leeds. | {"user": {"homeCity": "Leeds"}} | Leeds-based | The user is a Leeds-based engineer. | - Leeds-based engineer
+My name is Dmitri. | Goes by Dmitri | - Goes by Dmitri | Dmitri is the user's name | Is 34, goes by Dmitri and likes tea.
+I like olives. | Likes sushi, ramen and olives. | I like olives and tea.
+나는 와인을 좋아해. | 나는 커피, 녹차, 와인을 좋아해.
 I live in Leeds. | User profile:¶- Age: 30¶- Home: Leeds | I'm a Leeds resident | Leeds has been my home for years.
 I live in Leeds. | About me:¶* Leeds is home
 I work at Siemens. | - Works for Siemens | The user is employed by Siemens. | "employer": "Siemens" | Name: Tom; Company: Siemens
@@ -54,7 +57,9 @@ My sister Clara lives in Bath. | My sister lives in Bath. | Clara lives in Bath.
 """
 _PASSES = """
 I live in Leeds. | York is home | Leeds is a city. | Leeds is where my brother lives. | I have a home in Leeds. | Old home: Leeds
-I live in Leeds. | His home: Leeds
+I live in Leeds. | His home: Leeds | York-based | My boss is Leeds-based. | A Leeds-based company hired me. | Works for a Leeds-based firm
+My name is Dmitri. | Goes by Dimitris | My neighbour goes by Dmitri. | Dmitri goes by bus.
+I like olives. | My sister likes sushi and olives. | I like sushi, not olives. | Likes olive trees, ramen and tea.
 I live in Leeds. | Favourite city: Leeds | Home is near Leeds. | Born in Leeds. | Is Leeds home? | Home: not Leeds
 I live in Leeds. | Leeds isn't home.
 I work at Siemens. | Siemens is a company. | Her employer: Siemens | Former employer: Siemens | Employer: Siemens until 2019

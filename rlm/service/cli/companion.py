@@ -63,20 +63,23 @@ def _rejection_dict(rejection: Rejection) -> dict[str, str | None]:
             "memory_id": rejection.memory_id} | ({"note": rejection.note} if rejection.note else {})
 
 
-@review_group.command(epilog=example('rlm review reject tea --reason "I never drank tea"', 'rlm review reject --text "I live in Oslo."',
+@review_group.command(epilog=example('rlm review reject tea --reason "I never drank tea"',
+                                     'rlm review reject me --part "I live in Leeds"', 'rlm review reject --text "I live in Oslo."',
                                      'rlm review reject --relation residence --value Oslo',
                                      'rlm review reject --relation "사는 곳" --value 오슬로'))
 @click.argument("id", required=False)
+@click.option("--part", help="What is wrong of the memory ID, where the rest of it is right.")
 @click.option("--text", help="Words that are wrong, instead of an ID.")
 @click.option("--subject", default="user", show_default=True, help="What the wrong fact is about.")
 @click.option("--relation", help="What it says of it: residence, employer, 사는 곳 …")
 @click.option("--value", help="The value that is wrong.")
 @click.option("--reason", help="Why, in your words. It is shown when the value is refused.")
 @with_memory()
-def reject(memory: Memory, id: str | None, text: str | None, subject: str, relation: str | None, value: str | None, reason: str | None,
-           as_json: bool) -> None:
-    "Refuse what the memory ID states from now on, in these words or as the same fact, and delete what states it."
-    made = memory.companion.reject(id, text=text, subject=subject, relation=relation, value=value, reason=reason)
+def reject(memory: Memory, id: str | None, part: str | None, text: str | None, subject: str, relation: str | None, value: str | None,
+           reason: str | None, as_json: bool) -> None:
+    """Refuse what the memory ID states from now on, in these words or as the same fact. It is left out of memories that state something
+    else too; the others that state it are deleted."""
+    made = memory.companion.reject(id, part=part, text=text, subject=subject, relation=relation, value=value, reason=reason)
     print_json(_rejection_dict(made)) if as_json else click.echo(f"Rejected. To allow it again: rlm review lift {made.id}")
     if made.note and not as_json:
         click.echo(made.note, err=True)

@@ -123,11 +123,12 @@ def dismiss(call: Call, id: QuotedId) -> CorrectionProposal:
 
 @review.add("POST", "/rejections", "RejectionOut", 404, 507, status=201, right="admin")
 def reject(call: Call, body: RejectBody) -> Any:
-    "Reject what is wrong, for good: the memories that state it are deleted, and it is refused on every way in until it is lifted."
+    """Reject what is wrong, for good: it is left out of the memories that state something else too, the others that state it are
+    deleted, and it is refused on every way in until it is lifted."""
     if sum(x is not None for x in (body.id, body.text, body.value)) != 1:
         raise InvalidInput("The rejection names nothing, or several things.", "Give an id, a text, or a relation with its value.")
-    return _rejection_dict(call.memory.companion.reject(body.id, text=body.text, subject=body.subject, relation=body.relation,
-                                                       value=body.value, reason=body.reason, actor=call.caller.id))
+    return _rejection_dict(call.memory.companion.reject(body.id, part=body.part, text=body.text, subject=body.subject,
+                                                       relation=body.relation, value=body.value, reason=body.reason, actor=call.caller.id))
 
 
 @review.add("DELETE", "/rejections/{id}", "RejectionOut", 404, 507, right="admin")

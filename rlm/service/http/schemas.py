@@ -478,6 +478,7 @@ class RejectBody(RequestModel):
     "What is wrong, named in one of three ways: by a memory, by a text, or by a relation and its value."
 
     id: Label | None = about("Id of a memory, present or deleted: its text, and each fact it states", "3066901354f1", default=None)
+    part: Words | None = about("With an id: what is wrong of a memory that is right otherwise", "I live in Seoul.", default=None)
     text: Text | None = about("Words that are wrong: they, and each fact they state", "I live in Seoul.", default=None)
     subject: Words = about("Of a fact: what it is about", "user", default="user")
     relation: Words | None = about("Of a fact: what is said of the subject", "residence", default=None)

@@ -16,8 +16,8 @@ from pydantic import BaseModel, Field
 from rlm.core.text import clip
 
 from ..capture import teach_policy
-from ..proposals import open_proposals, propose_rejection
-from .schemas import MAX_RESULTS, DryRun, MemoryId, Messages, Reason, RightDecision, Turn, TurnTokens, tool_memory
+from ..proposals import MAX_REASON, open_proposals, propose_rejection
+from .schemas import MAX_RESULTS, DryRun, MemoryId, Messages, Reason, RightDecision, Turn, TurnTokens, WrongPart, tool_memory
 from .sources import MemorySource
 
 PROPOSED = ("You cannot reject a memory by yourself. It waits for a person: `rlm review reject ID`. Until then it is served as disputed: "
@@ -25,7 +25,7 @@ PROPOSED = ("You cannot reject a memory by yourself. It waits for a person: `rlm
 MOST_WAITING = 20  # memories that one answer lists: a model reads them all
 DECIDE = ("A person decides: rlm review reject ID (of the action delete: rlm memory delete ID), dismiss ID or, of the unconfirmed, "
           "accept ID. Until then a memory stands.")
-REJECTED = ("The person confirmed: it is deleted. These words, and what is read as the same fact in other words, are refused from now on; "
+REJECTED = ("The person confirmed: it is gone. These words, and what is read as the same fact in other words, are refused from now on; "
             "an unusual wording may not be, so do not save it again.")
 PLANNED = "Nothing was changed. Show the person what would be, and call again with dry_run false if they agree."
 SLEPT = "Nothing was deleted. The person can take it back: rlm sleep --undo {}."
@@ -219,35 +219,38 @@ def erase_tool(source: MemorySource,  # gives the caller's memory
 def reject_tool(source: MemorySource,  # gives the caller's memory
                 ) -> Callable[..., Awaitable[dict[str, Any]]]:
     "Return the tool `memory_reject`, which asks the person before it rejects a memory, or proposes it where no person can be asked."
-    def ask(id: MemoryId, ctx: Context[Any, Any]) -> Elicit[Confirmation] | Confirmation | None:
+    def ask(id: MemoryId, ctx: Context[Any, Any], part: WrongPart = "") -> Elicit[Confirmation] | Confirmation | None:
         with source.use("write") as memory:
             record = memory.get(id)
         if not _can_ask(ctx):
             return None
-        return Elicit(f"Should “{clip(record.text, 200)}” ({record.id}) be deleted, and refused when it comes again?", Confirmation)
+        done = f"“{clip(part, 200)}” be left out of" if part else "this be deleted"
+        return Elicit(f"Should {done}, and refused when it comes again? “{clip(record.text, 200)}” ({record.id})", Confirmation)
 
-    def propose(id: str, reason: str) -> dict[str, Any]:
+    def propose(id: str, reason: str, part: str) -> dict[str, Any]:
         with source.use("write") as memory:
-            propose_rejection(memory.reader, id, reason, source.actor())
+            said = f"“{part}” is wrong. {reason}".strip() if part else reason
+            propose_rejection(memory.reader, id, said[:MAX_REASON], source.actor())
         return {"id": id, "status": "proposed", "note": PROPOSED}
 
-    def reject(id: str, reason: str) -> dict[str, Any]:
+    def reject(id: str, reason: str, part: str) -> dict[str, Any]:
         with source.use("write") as memory:
-            memory.companion.reject(id, reason=reason or None, actor="human")
-        return {"id": id, "status": "rejected", "note": REJECTED}
+            made = memory.companion.reject(id, part=part or None, reason=reason or None, actor="human")
+        return {"id": id, "status": "rejected", "note": f"{REJECTED} {made.note}".strip()}
 
     async def memory_reject(id: MemoryId, answer: Annotated[ElicitationResult[Confirmation], Resolve(ask)],
-                            reason: Reason = "") -> dict[str, Any]:
+                            reason: Reason = "", part: WrongPart = "") -> dict[str, Any]:
         """Reject a memory that is false and was never true ("that is wrong, I never lived in Seoul", "사실이 아니야, 그런 적 없어").
 
         Use it when the person denies what you remember, after you have searched for its id. The person is asked; what they reject is
-        deleted, and refused when it comes again. Give their words as the reason.
+        deleted, and refused when it comes again. Give their words as the reason. Where the memory says something right as well, give
+        what is wrong as `part`: only that is left out.
         Do not use it for what was true once and has changed (memory_save), for a wrong wording (memory_update), or because you doubt
         something yourself.
         Example: {"id": "3066901354f1", "reason": "I have never lived in Seoul."}"""
         if isinstance(answer, AcceptedElicitation) and answer.data is not None and answer.data.reject:
-            return await to_thread.run_sync(reject, id, reason)
+            return await to_thread.run_sync(reject, id, reason, part)
         if isinstance(answer, DeclinedElicitation) or (isinstance(answer, AcceptedElicitation) and answer.data is not None):
             return {"id": id, "status": "stands", "note": STANDS}
-        return await to_thread.run_sync(propose, id, reason)
+        return await to_thread.run_sync(propose, id, reason, part)
     return memory_reject

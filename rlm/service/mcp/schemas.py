@@ -58,6 +58,8 @@ RightDecision = Annotated[Literal["save", "skip"], Field(description="What is ri
 TurnTokens = Annotated[int, Field(ge=50, le=8000, description="Tokens that the block may cost, all of it.")]
 DryRun = Annotated[bool, Field(description="True: only tell what would be done. False: do it.")]
 Reason = Annotated[str, Field(max_length=1000, description="Why it is wrong, in the words of the person.")]
+WrongPart = Annotated[str, Field(max_length=1000, description="What is wrong of a memory that says something right as well, as a short "
+                                                              "sentence in its words. Leave it out when all of it is wrong.")]
 Pin = Annotated[bool, Field(description="True: never forgotten. For what must hold in every conversation, such as an allergy.")]
 
 SHOWN = ("id", "text", "kind", "title", "summary", "formal", "category", "tags", "status", "pinned", "immutable", "version", "speaker",
