@@ -77,7 +77,7 @@ class PastIndex:
         self._thread: threading.Thread | None = None
         self._failure: Exception | None = None
         self._closing = threading.Event()
-        self._begin(("", 0))
+        self.position, self.last = ("", 0), 0  # of no store: the first refresh begins
 
     def _begin(self, position: tuple[str, int]) -> None:
         self.lexical, self.metadata = LexicalIndex(), MetadataTable()
@@ -211,7 +211,7 @@ class PastIndex:
             self._thread.join()
 
     def __repr__(self) -> str:
-        return f"<past of {self.namespace!r}: {self.lexical.documents:,} versions>"
+        return f"<past of {self.namespace!r}: {self.lexical.documents if self.position[0] else 0:,} versions>"
 
 
 def _explain_own(record: MemoryRecord,  # a version
