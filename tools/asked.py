@@ -24,7 +24,8 @@ SETS = {"naturally_dev": "first, development", "naturally_held": "first, since r
         "anew_held": "second, set aside", "freshly_dev": "third, development", "freshly_held": "third, set aside",
         "sets_dev": "fourth, development", "sets_held": "fourth, set aside", "plainly": "fifth",
         "conditions": "sixth", "newly_dev": "seventh", "lately": "eighth",
-        "openly_dev": "ninth, development", "openly_held": "ninth, set aside", "everyday_dev": "tenth, development"}
+        "openly_dev": "ninth, development", "openly_held": "ninth, set aside", "everyday_dev": "tenth, development",
+        "everyday_more": "tenth, written later", "everyday_held": "tenth, set aside"}
 
 MARKS = ("right", "wrong", "refused")
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from test_natural_questions import answered
 
+from rlm.agent.learning.annotation import annotate
 from rlm.agent.ontology import setup_ontology_context
 from rlm.agent.ontology.query_tools import TermQueryTools, relation_senses
 from rlm.core.errors import NotFound
@@ -47,9 +48,18 @@ def test_a_word_for_a_relation_is_read_as_the_only_property_of_its_sense_that_sa
         view = tools.related_terms("zoo:Otter", "lives in")
         assert [i["iri"] for i in view["items"]] == ["zoo:River"] and "'lives in' is read as 'has habitat'" in view["note"]
         assert "note" not in tools.related_terms("zoo:Otter", "has diet")
-        for term, words in (("zoo:Tapir", "lives in"), ("zoo:Balm", "made of"), ("zoo:Otter", "adores")):  # nothing, two, no such sense
+        assert not tools.related_terms("zoo:Tapir", "lives in")["items"]
+        for term, words in (("zoo:Balm", "made of"), ("zoo:Otter", "adores")):  # two properties, no such sense
             with pytest.raises(NotFound):
                 tools.related_terms(term, words)
+
+
+def test_the_answer_says_how_a_word_was_read(zoo: str) -> None:
+    said = {"What do otters feed on?": "'feed on' was read as zoo:hasDiet.", "수달은 뭘 먹어?": "‘먹어’: zoo:hasDiet(으)로 읽었습니다.",
+            "In which shed is Momo?": "Found by zoo:keptIn."}
+    with setup_ontology_context(zoo) as context:
+        for (question, note), found in zip(said.items(), answered(zoo, [*said]), strict=True):
+            assert annotate(found.learned.trajectory, found.learned.named, context).notes == (note,), question
 
 
 def test_who_does_it_and_a_passive_lead_the_other_way() -> None:

@@ -237,8 +237,8 @@ _SIGN_OF = {"<A>": _A, "<ANY>": _ANY, "<END>": " ?[?.]?", "<HERE>": r"(?: (?:her
             "<ASK>": r"(?:(?:what|which) (?:is|are) |give me |tell me |show(?: me)? |list )?(?:the |all )*",
             "<TELL>": r"(?: ?(?:뭐|무엇|누구|어디|알려|보여|말해)\S*)?", "<ALLOWED>": "(?:possible|allowed|valid|permitted|legal)",
             "<NOUN>": r"(?:\{[cpt]\d+\}|[a-z]+(?: [a-z]+)?)",
-            "<VERB>": r"(?:\{[cpt]\d+\}|gets? (?:its |their )?(?:[a-z]+ )?from|"
-                      r"[a-z]+(?: (?:up |out )?(?:at|by|of|to|in|from|with|for|on|as))?)",
+            "<VERB>": r"(?:\{[cpt]\d+\}|gets? (?:its |their )?(?:[a-z]+ )?from|takes? (?:part in|care of)|"
+                      r"[a-z]+(?: (?:up |out )?(?:at|by|of|to|in|into|from|with|for|on|as))?)",
             "<STEP>": f"(?:{'|'.join(_STEPS.values())})", "<FACT>": f"(?:{'|'.join(_STEPS[f] for f in _FACTS)})"}
 
 
@@ -330,6 +330,9 @@ _HOLDS = """view = relate({a!r}, {b!r}, by={verb!r})
 if view["items"] or ({belongs} and view["is_a"] in ("a is a b", "same")):
     FINAL(True)
 """
+_LEADS_TO = """elif {b!r} in [i["iri"] for i in related_terms({a!r}, {verb!r})["items"] if "iri" in i]:
+    FINAL(True)
+"""
 _SAID = """said = [i["iri"] if "iri" in i else i["value"] for i in related_terms({a!r}, {verb!r})["items"]]
 if {b!r} in said or ({of_class} and related_terms({a!r}, {verb!r}, kind={b!r})["items"]):
     FINAL(True)
@@ -352,7 +355,8 @@ def _does(m: re.Match[str], marks: Marks, question: str) -> str:
     if m["a"][1] == "i":
         return _SAID.format(a=a, b=b, verb=verb, of_class=m["b"][1] == "c")
     needed = re.fullmatch("have|contains?|needs?|requires?|includes?|uses?", verb)
-    return _HOLDS.format(a=a, b=b, verb=verb, belongs=belongs) + (filled(_TEMPLATES["required"])(m, marks, question) if needed else "")
+    return _HOLDS.format(a=a, b=b, verb=verb, belongs=belongs) + (
+        filled(_TEMPLATES["required"])(m, marks, question) if needed else _LEADS_TO.format(a=a, b=b, verb=verb))
 
 # %% ../../../nbs/80_learning/18_composition.ipynb #51064ee4
 _AMOUNT = BOUNDS + """low, high = bounds({whole!r}, {part!r})
@@ -368,17 +372,18 @@ elif 0 < low < high < 10 ** 9:
 _INDEFINITE = frozenset(words_called("indefinite"))
 
 
-_VERBS = frozenset(w for w, verb in IRREGULAR.items() if verb != "have") | {  # though words of asking
-    "own", "owns", "owned", "direct", "get", "gets"}
+_VERBS = frozenset(w for w, verb in IRREGULAR.items() if verb != "have") | {"own", "owns", "owned", "direct"}  # though words of asking
+_RELATING = _VERBS.union(words_called("relating"))
 
 
 def _may_relate(words: str) -> bool:
     "Whether words may name a relation: a name, or words that have no part in asking."
     def asks(word: str) -> bool:
-        return word not in _VERBS and (word in SPELT or bool(match_intents(word)) or set(tokens(word)) <= EMPTY)  # *shown* asks nothing
+        return word not in _RELATING and (word in SPELT or bool(match_intents(word)) or set(tokens(word)) <= EMPTY)  # *shown* asks nothing
 
     first, *rest = words.split()
-    return first.startswith("{") or not (asks(first) or first in FILLERS - _VERBS or any(asks(w) for w in rest if w not in FUNCTION_WORDS))
+    spoken = any(asks(w) for w in rest if w not in FUNCTION_WORDS)
+    return first.startswith("{") or not (asks(first) or first in FILLERS - _RELATING or spoken)
 
 
 def _amount(m: re.Match[str], marks: Marks, question: str) -> str:
@@ -594,6 +599,11 @@ def _is_direct(m: re.Match[str], marks: Marks, question: str) -> str:
 
 _PAST = re.compile("[a-z]+ed|" + "|".join(sorted(_VERBS)))  # a verb that has no preposition
 _ASKS_PASSIVE = r"\b(?:is|are|was|were) [^{}]*\{\w\d+\} "
+_PASSIVE_OF = """prop = view["relation"]
+names = [prop, *[f["value"].partition("@")[0] for f in describe_entity(prop, fact="label")["items"]]]
+if not items and not any([n.lower().endswith("by") for n in names]):
+"""
+_ASKS_MAY = r"(?:(?:what|which|who) )?(?:\{c\d+\} )?(?:can|could|may) (?!(?:you|we|one|people|they|i) )"
 _MAY = """prop = view["relation"]
 starts = [d for f in describe_entity(prop, fact="domain")["items"] for d in f.get("members", [f["value"]])]
 ends = [f["value"] for f in describe_entity(prop, fact="range")["items"]]
@@ -620,8 +630,8 @@ def _related(way: str, meant: str = "") -> Callable[[re.Match[str], Marks, str],
         call = f"related_terms({term!r}, {said + by!r}, direction={turned!r}{among}"
         code = pages(call)
         if way == "from" and relation not in marks and _PAST.fullmatch(said) and re.search(_ASKS_PASSIVE + relation, m.string):
-            code += "if not items:\n" + indent(pages(call.replace("'from'", "'to'")), "    ")  # *where is Ann employed?*: who employs her?
-        if m["term"][1] == "c" and not meant and re.match(r"(?:(?:what|which|who) )?(?:\{c\d+\} )?(?:can|could|may) ", m.string):
+            code += _PASSIVE_OF + indent(pages(call.replace("'from'", "'to'")), "    ")  # *where is Ann employed?*: who employs her?
+        if m["term"][1] == "c" and not meant and re.match(_ASKS_MAY, m.string):
             values = _VALUES.format(term="prop", count=False).replace("'prop'", "prop")
             code += _MAY.format(term=term, kind=kind) + indent(values, "    ")
         return code + "FINAL([i[\"iri\"] if \"iri\" in i else i[\"value\"] for i in items])\n"
@@ -633,10 +643,10 @@ _PROGRAMS: Mapping[str, Callable[[re.Match[str], Marks, str], str]] = {
     "created": _created, "does": _does,
     "amount": _amount, "model": _model, "both": _both, "nested": _nested, "shared": _shared, "each": _each(), "meant": _each("definition"),
     "differ": _each("definition"), "ends": _each("domain", "range"), "values": _values, "below": _is_direct, "is": _is_a,
-    "made of": _related("from", "made of"), "made into": _related("to", "made of"), "means": _related("to"), 
+    "made of": _related("from", "made of"), "made into": _related("to", "made of"), "means": _related("to"),
     "levels": _levels, "list": _listed, "kinds": _kinds, "from": _related("from"), "to": _related("to"), **PROGRAMS}
-_LATER = {"from", "to", "called", "doing", "done", "part of", "described", "made of", "made into", "means", "joined",
-          "which property"}  # tried where a question describes no set
+_LATER = {"from", "to", "called", "doing", "done", "part of", "described", "made of", "made into", "means",
+          "joined"}  # tried where a question describes no set
 
 
 def _program(text: str,       # the question, its names marked
@@ -695,7 +705,7 @@ def _set_or_relation(text: str, marks: Marks, question: str, whole: bool = False
 
 
 _AMONG = LazyPattern(  # which of these is caused by a virus: influenza or tuberculosis?
-    r"(?:which|what)(?: one)?(?: of (?:these|the following|them|the two))? (?P<said>[^,:]*?\{[citp]\d+\}[^,:]*?) ?[,:] (?P<ones>.*)"
+    r"(?:which|what)(?: one)?(?: of (?:these|the following|them|the two))? (?P<said>[^,:]+?) ?[,:] (?P<ones>.*)"
     r"|which of (?P<first>[^?]*?\{[ci]\d+\}[^?{]*?(?:,|and|or) (?:the |an? )?\{[ci]\d+\}) (?P<then>[^,:]*?\{[citp]\d+\}[^,:]*)"
     r"|(?P<ko>(?:\{[ci]\d+\} ?(?:와|과|이랑|랑|하고|,) ?)+\{[ci]\d+\}) ?(?:중에서|중에|중|가운데) (?P<kosaid>.*?\{[citp]\d+\}.*)")
 
@@ -712,7 +722,9 @@ def _listed_ones(text: str, marks: Marks, question: str) -> str:
     known = {x: marks[x] for x in re.findall(r"\{[citp]\d+\}", said)}
     code = _set_or_relation(said if m["ko"] else f"{'which' if said.startswith('{c') else 'what'} {said}", known, question)
     kept = f"FINAL([t for t in {listed!r} if ones and isinstance(ones[0], list) and t in ones[0]])\n"
-    return code and "ones = []\n" + code.replace("FINAL(", "ones.append(") + kept
+    if not code:
+        return "" if known or match_intents(said) else "[]\n"  # what nothing accounts for chooses none
+    return "ones = []\n" + code.replace("FINAL(", "ones.append(") + kept
 
 
 _JOINED = LazyPattern(

@@ -117,6 +117,8 @@ _EMPTY = 'found in ([], "", 0) and found is not False'
 _ONE_TERM = re.compile(r"\W*(?:which|what) (?:property|class|relation|term)\b", re.I)
 _YES_NO = re.compile(r"\W*(?:does|do|has|have|is|are) [^?,]*\b(?:more|fewer|less) [^?,]*\bthan\b", re.I)
 _NOTHING = "found nothing"
+_TRUTH = "found is True or found is False"
+_ASKS_WHAT = re.compile(r"^\W*(?:what|which|who|where|when)\b(?!.*\bif\b)|(?<!\S)(?:무엇|뭐|뭘|누구|누가|어디|언제|어떤|어느)", re.I)
 _NOT = re.compile(r"\b(?:is|are|was|were|does|do|has|have|can)\b[^?.,]*\bnot\b(?! (?:just|only))|(?<=\S)(?:이|가) 아닌(?:가|지)"
                   r"|(?<=\S)(?:이|가) 아니(?:죠|지|ㄴ가)"
                   r"|지 않(?:나요|은가|는가|죠|지)", re.I | re.A)
@@ -148,8 +150,10 @@ def candidate_programs(names: QuestionEntities,  # terms that the question names
             doubt = f"{_EMPTY} or isinstance(found, list) and len(found) > 1" if one else _EMPTY
             if _YES_NO.match(names.question):  # which of two is no answer to whether
                 doubt, sure = f"{_EMPTY} or found in {[t.iri for k in names.named for t in k.terms]!r}", False
+            if _ASKS_WHAT.search(names.question):  # yes or no is no answer to what
+                doubt = f"{doubt} or {_TRUTH}"
             if denied or not sure:
-                code = _reject_empty_result(code, "found is True or found is False" if denied else doubt)
+                code = _reject_empty_result(code, _TRUTH if denied else doubt)
             found.append(_block(f"This worked before: {shown.title} [{shown.id}].", code))
     return found
 

@@ -381,34 +381,43 @@ if not view["truncated"]:
 """  # by the only property that joins a term with terms of a kind
 
 
-_WHICH = """wanted, found = {words!r}, []
-for prop in [p["iri"] for p in find_terms(kind="property", limit=500)["items"]]:
+_WHICH = """def plain(facts):
+    told = "".join([c if c.isalnum() else " " for c in " ".join([str(f["value"]) for f in facts])])
+    return (told + " " + "".join([" " + c if c.isupper() else c for c in told])).lower().split()
+wanted, kinds, found = {words!r}, {kinds!r}, []
+for prop in [p["iri"] for p in find_terms(kind="property", deprecated=False, limit=500)["items"]]:
     facts = [f for f in describe_entity(prop)["items"] if f["fact"] in ("label", "definition", "domain", "range")]
     ends = [v for f in facts if f["fact"] in ("domain", "range") for v in f.get("members", [f["value"]]) if ":" in v and " " not in v]
-    facts += [f for e in ends if not e.startswith("xsd:") for f in describe_entity(e, fact="label")["items"]]
-    said = "".join([c if c.isalnum() else " " for c in " ".join([str(f["value"]) for f in facts]).lower()]).split()
-    if all([any([w.startswith(o) for w in said for o in others]) for others in wanted]):
+    ends = [e for e in ends if not e.startswith("xsd:")]
+    said = plain(facts + [f for e in ends for f in describe_entity(e, fact="label")["items"]])
+    of = [k for k, names in kinds if any([n in said for n in names]) or any([relate(k, e)["is_a"] == "a is a b" for e in ends])]
+    if len(of) == len(kinds) and all([any([w.startswith(o) for w in said for o in others]) for others in wanted]):
         found.append(prop)
 if len(found) == 1:
     FINAL(found)
 """
 
 
-_ASKING = {"when", "where", "how", "much", "many", "must", "should", "put", "언제", "언제까지", "어디에", "얼마나"}
+_ASKING = {"when", "where", "who", "how", "much", "many", "must", "should", "put", "whether", "언제", "언제까지", "어디에", "얼마나",
+           "누가"}
 
 
 def _which_property(m: re.Match[str], marks: Marks, question: str) -> str:
     """Code for the only property whose labels, definition and ends have all words of what it should say, or other words for them:
     *which property tells when a copy has to be back?*"""
-    said = re.sub(r"\{[citp]\d+\}", lambda x: f" {marks[x[0]].mention.text.lower()} ", m["words"])
-    words = [w for w in re.findall(r"[^\W_]+", said) if w not in known_words() | FUNCTION_WORDS | _ASKING]
+    classes = [marks[x] for x in dict.fromkeys(re.findall(r"\{c\d+\}", m["words"]))]
+    kinds = [(k.terms[0].iri, k.mention.text.lower().split()) for k in classes]
+    said = re.sub(r"\{[itp]\d+\}", lambda x: f" {marks[x[0]].mention.text.lower()} ", re.sub(r"\{c\d+\}", " ", m["words"]))
     wanted = []
-    for word in words:
+    for word in (w for w in re.findall(r"[^\W_]+", said) if w not in known_words() | FUNCTION_WORDS | _ASKING):
         stem = next(iter(tokens(word)), word)
         stem = stem if word.startswith(stem) else stem[:-1]
         forms = [f for f in bare(word) if len(f) > 1] if not word.isascii() else [stem] if len(stem) > 3 else []
-        wanted.append([*(forms or [word]), *other_words(forms[-1] if forms and not word.isascii() else word)])
-    return _WHICH.format(words=wanted) if len(wanted) > 1 and not guards_in(m.string) else ""
+        others = other_words(forms[-1] if forms and not word.isascii() else word)
+        others = [o for o in others if not any(o in names for _, names in kinds)]
+        wanted.append([*(forms or [word]), *others])
+    fits = wanted and kinds and not guards_in(m.string) - {"model"}
+    return _WHICH.format(words=wanted, kinds=kinds) if fits else ""
 
 
 def _measured(m: re.Match[str], marks: Marks, question: str) -> str:
@@ -618,6 +627,9 @@ _LOCATED = _RELATION + """found = related_terms({term!r}, relation_of({term!r}, 
 if found["relation"].rpartition(":")[2].lower().removeprefix("is") in ("location", "haslocation", "locatedin", "place"):
     FINAL([i["iri"] if "iri" in i else i["value"] for i in found["items"]])
 """
+_WHOLE = _RELATION + """prop = relation_of({term!r}, ["located in", "has location", "part of"])
+FINAL([i["iri"] for i in related_terms({term!r}, prop)["items"] if "iri" in i])
+"""  # where things of a class are: in what they are part of
 _SKOS = """FINAL([i["iri"] for i in related_terms({{term!r}}, "http://www.w3.org/2004/02/skos/core#{name}")["items"]])
 """
 _INSIDE = _RELATION + """prop = relation_of({term!r}, ["http://www.w3.org/2004/02/skos/core#member"])
@@ -696,6 +708,6 @@ PROGRAMS: Mapping[str, Program] = {  # name in the table → program
     "leads": _leads, "needed": _needed, "can have": _can_have, "part of": filled(_PART_OF), "headers": _headers,
     "exists": filled("FINAL(True)\n"), "described": _described, "xrefs": _xrefs, "xrefs to": filled(_XREFS_TO),
     "itself": filled("FINAL([{term!r}])\n"), "purpose": filled(_PURPOSE + "FINAL(told)\n"), "can be": _can_be,
-    "labelled": _labelled, "measured": _measured, "located": filled(_LOCATED), "in": filled(_INSIDE),
+    "labelled": _labelled, "measured": _measured, "located": filled(_LOCATED), "in": filled(_INSIDE), "whole": filled(_WHOLE),
     "members": filled(_SKOS.format(name="member")), "relatives": filled(_SKOS.format(name="related")), "when": _when,
     "which property": _which_property, "joined": filled(_JOINED), "counted": _counted, "replaced": _replaced}

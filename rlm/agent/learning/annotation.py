@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ..memory.linking import LinkedTerm
 from ..memory.questions import match_intents
@@ -118,8 +119,8 @@ WALKED = 100  # terms at most from which a transitive property is followed
 _SHOWN = 10  # terms at most that a note names
 
 
-def _further(trajectory: Trajectory, ontology: OntologyContext, korean: bool) -> list[str]:
-    "A sentence where the answer is one step of a transitive property: what its further steps lead to."
+def _followed(trajectory: Trajectory, ontology: OntologyContext) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    "The arguments of the last call that followed a relation, and its first page; None where there is none."
     calls = [c for c in (trajectory.steps[-1].calls if trajectory.steps else ()) if c.name == "related_terms" and not c.error]
     try:
         call = ast.parse(f"f({calls[-1].arguments})", mode="eval").body
@@ -127,9 +128,28 @@ def _further(trajectory: Trajectory, ontology: OntologyContext, korean: bool) ->
         given = dict(zip(("term", "relation", "direction", "kind"), map(ast.literal_eval, call.args), strict=False))
         given |= {k.arg: ast.literal_eval(k.value) for k in call.keywords if k.arg in ("term", "relation", "direction", "kind")}
         related = ontology.tools["related_terms"]
-        first, options = related(**given), {k: v for k, v in given.items() if k in ("direction", "kind")}
+        return given, related(**given)
     except (LookupError, TypeError, ValueError, SyntaxError, AssertionError, MemoryError, RecursionError, NotFound, InvalidInput):
-        return []  # no call of the kind, or one that was cut off in the log
+        return None  # no call of the kind, or one that was cut off in the log
+
+
+def _read_as(trajectory: Trajectory, ontology: OntologyContext, korean: bool) -> list[str]:
+    "A sentence where a word of the question was read as a property of another name."
+    followed = _followed(trajectory, ontology)
+    if followed is None or "note" not in followed[1]:
+        return []
+    words, name = followed[0]["relation"], _readable(_term(followed[1]["relation"], ontology, korean), ontology, korean)
+    said = () if words == "any" else (f"‘{words}’: {name}(으)로 읽었습니다." if korean else f"{words!r} was read as {name}.",)
+    return list(said or (f"{name}(으)로 찾았습니다." if korean else f"Found by {name}.",))
+
+
+def _further(trajectory: Trajectory, ontology: OntologyContext, korean: bool) -> list[str]:
+    "A sentence where the answer is one step of a transitive property: what its further steps lead to."
+    followed = _followed(trajectory, ontology)
+    if followed is None:
+        return []
+    given, first = followed
+    options, related = {k: v for k, v in given.items() if k in ("direction", "kind")}, ontology.tools["related_terms"]
     o, value = ontology.ontology, trajectory.value
     prop = o.prefixes.expand(first["relation"]) or first["relation"]
     both = (prop, *o.graph.resources(prop, OWL + "inverseOf"), *o.graph.subjects(prop, OWL + "inverseOf"))
@@ -174,4 +194,4 @@ def annotate(trajectory: Trajectory,      # a run
         return _readable(_term(m[0], ontology, korean), ontology, korean) if ontology.ontology.exists(m[0]) else m[0]
     text = ", ".join(_readable(t, ontology, korean) for t in terms) if terms else _SHORT_NAME.sub(with_label, trajectory.answer)
     return AnswerNotes(text, terms, (*_deprecated(trajectory.task, named, ontology, korean), *_levels(trajectory, ontology, korean),
-                                      *_further(trajectory, ontology, korean)))
+                                      *_read_as(trajectory, ontology, korean), *_further(trajectory, ontology, korean)))

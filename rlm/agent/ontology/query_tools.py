@@ -415,11 +415,11 @@ class TermQueryTools:
             return self._of_kind(found, kind) if kind else found
         ways, sure = self._readings(words)
         said = [(p, some) for p, turned in ways if (some := values(p, turned))]
-        if not sure and len({frozenset(map(str, some)) for _, some in said}) != 1:
+        if not sure and len({frozenset(map(str, some)) for _, some in said} or {p for p, _ in ways}) != 1:
             raise NotFound(f"{words!r} names no property, and may mean {len(said)} here.", "list_entities('property') lists them.")
         prop, found = said[0] if said else (ways[0][0], [])
         head = {**o.item(iri), "relation": o.curie(prop), "direction": way,
-                **({} if sure else {"note": f"{words!r} is read as {o.label(prop)!r}, which alone says something here"})}
+                **({} if sure else {"note": f"{words!r} is read as {o.label(prop)!r}"})}
         shown = sorted(dict.fromkeys(found), key=str)
         return page(shown, lambda t: o.item(t) if isinstance(t, str) and is_iri(t) else {"value": o.value(t)},
                     f"related_terms({head['iri']!r}, {head['relation']!r}, direction={way!r}", head, offset, limit)
@@ -453,7 +453,7 @@ class TermQueryTools:
     def _readings(self, words: str) -> tuple[list[tuple[str, bool]], bool]:
         "The properties that words may mean, each with whether it runs the other way; and whether they are called so, not by other words."
         if words == "any":
-            return [(p, turned) for p in self.ontology.kinds.by_kind["object property"] for turned in (False, True)], False
+            return [(p, turned) for turned in (False, True) for p in self.ontology.kinds.by_kind["object property"]], False
         try:
             return [self._relation(words)], True
         except NotFound:
@@ -482,7 +482,8 @@ class TermQueryTools:
         "The properties called by another word for a relation, as *has habitat* for *lives in*; and whether they run the other way."
         wanted = set() if ":" in words else relation_senses(words)
         known = ((p, some) for p, names in self._property_names().items() for n in names for some in relation_senses(n))
-        return sorted({(p, back != turned) for p, (sense, back) in known for other, turned in wanted if sense == other})
+        found = {(p, back != turned) for p, (sense, back) in known for other, turned in wanted if sense == other}
+        return sorted(found, key=lambda way: (way[1], way[0]))
 
     def _property_names(self) -> dict[str, list[str]]:
         "The names and labels of each property, in words."
@@ -601,7 +602,7 @@ def _senses() -> dict[str, set[tuple[int, bool]]]:
     return found
 
 
-_FIRST_VERB = re.compile("([가-힣]*?)(?:[고아어여]|되어|돼|해) ?(?:있|다[니녀]|내|줘|주|가|오|와)[가-힣]*")  # 타고 다녀, 연결돼 있어
+_FIRST_VERB = re.compile("([가-힣]*?)(?:[고아어여]|되어|돼|해) ?(?:있|다[니녀]|내|줘|주|가|오|와|사|살)[가-힣]*")  # 타고 다녀, 연결돼 있어
 
 
 def relation_senses(words: str,  # words of a question, or the name of a property
@@ -616,7 +617,9 @@ def relation_senses(words: str,  # words of a question, or the name of a propert
     found = table.get(" ".join(key)) or table.get(" ".join(loose)) or set()
     if not words.isascii():
         first = _FIRST_VERB.fullmatch(words)
-        forms = {words, re.sub("[해했]$", "하", words), *(_korean_roots(words)), *((first[1], f"{first[1]}하") if first else ())}
+        words = re.sub("(?:하는|했는|하였는|할)지$", "하", words)
+        forms = {words, words.removesuffix("하"), re.sub("[해했]$", "하", words), *_korean_roots(words)}
+        forms.update((first[1], f"{first[1]}하") if first else ())
         found = found.union(*(table.get(form, ()) for form in forms))
     return {(sense, back != passive) for sense, back in found}
 
