@@ -37,10 +37,16 @@ class LazyPattern:
         "A method that is asked only about texts that may match; without one, nothing is compiled."
         if self.hints is None:
             return cast(Callable[..., Any], getattr(self.compiled, name))
-        if not (words := tuple(filter(None, self.hints.split("|")))):
-            return lambda text, *place: None if text.isascii() else getattr(self.compiled, name)(text, *place)
-        return lambda text, *place: getattr(self.compiled, name)(text, *place) if not text.isascii() or any(
-            map(text.lower().__contains__, words)) else None
+        words, method = tuple(filter(None, self.hints.split("|"))), None
+
+        def call(text: str, *place: int) -> Any:
+            nonlocal method
+            if text.isascii() and not (words and any(map(text.lower().__contains__, words))):
+                return None
+            if method is None:
+                method = getattr(self.compiled, name)
+            return method(text, *place)
+        return call
 
     @cached_property
     def search(self) -> Callable[..., re.Match[str] | None]:
