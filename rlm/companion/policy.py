@@ -5,13 +5,13 @@
 # %% auto #0
 __all__ = ['WEIGHTS', 'DENSE', 'LANGUAGES', 'MOST_CHARACTERS', 'FEATURES', 'ACTIONS', 'Vector', 'HIDDEN', 'EPSILON', 'RATE',
            'SAVE_FROM', 'SKIP_UP_TO', 'MIDDLE', 'CONFIDENCE', 'SUREST', 'KNOWN', 'NEWS', 'ANSWERS', 'CONTINUES',
-           'FORGETS', 'FINAL', 'VOTE', 'DETAIL', 'SEED_RULES', 'MOST_ASKED', 'ASIDE', 'PRAISE', 'BLAME', 'CONTINUED',
-           'EXTENDED', 'INDIFFERENT', 'SHORT', 'SEED_VALUES', 'SIZES', 'DROPOUT', 'CAPACITY', 'BATCH', 'STEPS', 'STEP',
-           'PRAISE_STEP', 'WIDEST', 'shows', 'forgotten_subject', 'Importance', 'unquoted', 'states_fact',
-           'only_acknowledges', 'only_asks', 'answers_nothing', 'is_small_talk', 'importance', 'Situation', 'features',
-           'ContextualBandit', 'PolicyRules', 'PolicyDecision', 'tells', 'fact_aside', 'goes_on', 'answered_question',
-           'turn_model', 'MemoryPolicy', 'RewardValues', 'Reward', 'explicit_reward', 'implicit_reward',
-           'EnhancedBandit', 'autonomous']
+           'FORGETS', 'UNKEPT', 'FINAL', 'VOTE', 'DETAIL', 'SEED_RULES', 'MOST_ASKED', 'ASIDE', 'PRAISE', 'BLAME',
+           'CONTINUED', 'EXTENDED', 'INDIFFERENT', 'SHORT', 'SEED_VALUES', 'SIZES', 'DROPOUT', 'CAPACITY', 'BATCH',
+           'STEPS', 'STEP', 'PRAISE_STEP', 'WIDEST', 'shows', 'forgotten_subject', 'Importance', 'unquoted',
+           'states_fact', 'only_acknowledges', 'only_asks', 'answers_nothing', 'is_small_talk', 'importance',
+           'Situation', 'features', 'ContextualBandit', 'PolicyRules', 'PolicyDecision', 'tells', 'fact_aside',
+           'goes_on', 'answered_question', 'turn_model', 'MemoryPolicy', 'RewardValues', 'Reward', 'explicit_reward',
+           'implicit_reward', 'EnhancedBandit', 'autonomous']
 
 # %% ../../nbs/85_companion/08_policy.ipynb #f55143b7
 import io
@@ -273,10 +273,11 @@ NEWS = "it changes what is stored"  # reason for which a turn is kept that the p
 ANSWERS = "it answers what was asked"  # reason for which a turn is kept together with an assistant's question
 CONTINUES = "it goes on from what was just told"  # reason for which a turn is kept after one that was
 FORGETS = "it asks to forget"  # reason for which a turn is not kept: the service looks for what it means
+UNKEPT = "it asks not to be kept"  # reason for which a turn is not kept, nor what it states
 FINAL = ("small talk", "a secret", "it asks to be remembered",  # reasons that the model of turns does not touch
          "it changes what is planned", "it changes a life", FORGETS, "a thing and its value", "it denies what may be remembered",
-         "it is not said by a person")
-_SIGNS = "forget", "memo", "request", "wish", "edit", "milestone", "lasting", "detail", "hearsay", "finding"
+         "it is not said by a person", UNKEPT)
+_SIGNS = "forget", "unkept", "memo", "request", "wish", "edit", "milestone", "lasting", "detail", "hearsay", "finding"
 VOTE = 0.5  # weight of the patterns' decision beside the model's output, which is 1 for yes and -1 for no
 DETAIL = 0.2  # importance that a statement with a person, number, day or wish for how things are done has besides
 
@@ -484,6 +485,8 @@ class MemoryPolicy:
             return False, FINAL[1]
         if "forget" in said:
             return False, FORGETS
+        if "unkept" in said:
+            return False, UNKEPT
         if denied_statements(turn):
             return True, FINAL[7]
         if found.unreal and not found.explicit:

@@ -10,6 +10,7 @@ __all__ = ['wordings_of', 'words_for', 'RejectedValue', 'at_each_detail', 'rejec
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from functools import cache
 
 from .fact_extraction import MOST_CHARACTERS
@@ -25,7 +26,7 @@ from ..core.text.kinship import ENGLISH_TITLE, FAMILY, KIN, english_names
 from ..core.text.normal_form import LazyPattern, text_cache
 from ..core.text.number_words import number_told
 from ..core.text.romanization import hangul_sounds, latin_sounds, latin_spellings
-from ..store.records import MemoryRecord
+from ..store.records import MemoryRecord, new_record
 from ..store.facts import RejectionTable
 
 # %% ../../nbs/86_conversation/00_rejection.ipynb #024b00be
@@ -360,20 +361,33 @@ def _parts(record: MemoryRecord) -> list[MemoryRecord]:
     what has no subject behind a part about somebody else: *Tom, works at Siemens*."""
     if record.kind != "block" or record.role not in (None, "user") or len(record.text) > _READ or is_kept_as_given(record):
         return []
-    out, mine, known = list[MemoryRecord](), True, text_parts(own_words(record))
+    parts = _part_words(text) if (text := own_words(record)).strip() else ()
+    return [record.changed(text=words) for words in parts if words != record.text]
+
+
+@text_cache(4096)
+def _part_words(text: str) -> tuple[str, ...]:
+    "The words of the parts of a text that may state facts of its speaker or of whom they name."
+    record = new_record(text, datetime.min.replace(tzinfo=UTC))
+    out, mine, known = list[str](), True, text_parts(text)
     sentences = {part.sentence: part.words for part in known}
-    told = {n for n, words in sentences.items() if not words.endswith(("?", "？")) and any(clauses(words)) and any(korean_clauses(words))}
+    told = dict[int, bool]()
     for part, words in ((part, _BULLET.sub("", part.words)) for part in known):
         bare = begins_with_verb(words)  # *Smokes*: the user, who is not named
         subject = "" if bare else (split_clause(next(clauses(words), "")) or ("", ""))[0]
         read = record.changed(text=f"User {words[0].lower()}{words[1:]}" if bare else words)
-        if part.sentence in told and (mine or subject or _is_mine(_bare_words(words.lower()))):
-            said = dict.fromkeys((read.text, _JOINS.sub("다", read.text)))  # `당뇨가 있고`, as it is said alone: `당뇨가 있다`
-            out += [record.changed(text=words) for words in said if words != record.text]
+        said = {read.text, _JOINS.sub("다", read.text)} - {text}  # `당뇨가 있고`, as it is said alone: `당뇨가 있다`
+        if said and (mine or subject or _is_mine(_bare_words(words.lower()))):
+            if (n := part.sentence) not in told:
+                whole = sentences[n]
+                told[n] = not whole.endswith(("?", "？")) and any(clauses(whole)) and any(korean_clauses(whole))
+            out += sorted(said) if told[n] else []
+        if part is known[-1]:
+            break
         of_self = not {"나", "저", "난"}.isdisjoint(_stems(words.split(" ", 1)[0]))
         own = of_self or (mine and (bare or bool(_noted_facts(read)) or _says_nothing(words)))
         mine = subject.lower().removeprefix("the ") in _SELF if subject else own
-    return out
+    return tuple(out)
 
 
 def _members(fact: tuple[str, ...]) -> list[tuple[str, ...]]:

@@ -45,10 +45,11 @@ def begins_with_verb(words: str,  # a part of a text
     return words.split(" ", 1)[0].lower().rstrip(".,!") in grammar().verbs
 
 
-def _goes_on(sign: str, part: str) -> bool:
-    "Whether a part is no statement of its own: *ramen and olives*, *Tuesday, not Monday*."
-    listed = sign.strip(" ,") in ("and", "but") and not begins_with_verb(part) and not _clause(part)[0]
-    return listed or part.lower().startswith("not ")
+def _goes_on(before: str, sign: str, part: str) -> bool:
+    "Whether a part is no statement of its own: *ramen and olives*, *Tuesday, not Monday*, *Oslo, Norway*."
+    bare = not begins_with_verb(part) and not _clause(part)[0] and not any("가" <= c <= "힣" for c in part)
+    detail = sign.strip() == "," and not begins_with_verb(before) and bool(_clause(before)[0])
+    return (bare and (detail or sign.strip(" ,") in ("and", "but"))) or part.lower().startswith("not ")
 
 
 def _continued(part: str, before: str, topic: str) -> str:
@@ -75,7 +76,7 @@ def text_parts(text: str,  # words of a memory
         sentence, start, before, topic, sign = text[begin:stop], 0, "", "", ""
         for end, after in (*(m.span() for m in _BETWEEN.finditer(sentence)), (len(sentence), len(sentence))):
             part, first = sentence[start:end], not out or out[-1].sentence != number
-            if part and not first and _goes_on(sign, part):
+            if part and not first and _goes_on(out[-1].words, sign, part):
                 last = out.pop()
                 whole, alone = text[last.start:begin + end], len(out) == 0 or out[-1].sentence != number
                 out.append(TextPart(last.start, begin + end, number, whole if alone else _continued(whole, before, topic)))
@@ -141,8 +142,9 @@ def _without_words(text: str, value: str) -> str:
     "A text without a value, and the preposition or particle that goes with it: *I live with Ann and the kids*."
     named = r"\s+".join(map(re.escape, value.split()))
     found = re.sub(rf"\s*{_ROLE}(?<!\w){named}(?![a-z])(?:에서|에|으로|로|을|를)?(?=[\s,.])", "", text, flags=re.I)
-    korean = any("가" <= c <= "힣" for c in found)
-    return found.strip() if len(found.split()) > (2 if korean else 3) else ""
+    korean, behind = any("가" <= c <= "힣" for c in found), re.split(named, text, flags=re.I)[-1]
+    stands = len(behind.split()) > (1 if korean else 3) and len(found.split()) > len(behind.split())  # not *is my wife*
+    return found.strip() if found != text and stands else ""
 
 
 def left_without(text: str,  # words of a memory

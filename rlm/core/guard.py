@@ -65,6 +65,13 @@ _HYPHENED = (rf"(?i:(?<![A-Za-z]){_NAME}){_PURPOSE}(?:\s{{0,3}}[:=]|\s(?i:is|was
 _PASSWORD = r"(?:pass ?(?:word|code)|passwd|pwd)"
 _SPELLED = (rf"(?i:(?<![A-Za-z]){_PASSWORD}){_PURPOSE}(?:\s{{0,3}}[:=\uff1a]|\s(?i:is|was)(?: now)?:?(?=\s?[\"'`“‘]))\s{{0,3}}"
             r"[\"'`“‘]?(?P<value>[A-Za-z]{5,32})(?=[\"'`”’]|[.,;!]?\s*(?:\n|$))")  # in quotes, or last
+_BESIDE = (rf"(?i:(?<!\ba )(?<!\ban )(?<!\bany )(?<!\bno )(?<!\beach )(?<!\bevery )(?<![A-Za-z]){_PASSWORD})\s[\"'`“‘]?"
+           r"(?P<value>(?=[^\s\d]{0,30}\d)(?=[^\sA-Za-z]{0,30}[A-Za-z])[\w!#%^&*?~+@$-]{6,64})(?=[\"'`”’]?[.,;!]?\s*(?:\n|$))")  # last
+_SHORT = (r"(?i:(?<![A-Za-z\d])(?<!\d )(?:pw|p/w))[\"'`*]{0,3}\s{0,3}[:=\uff1a]\s{0,3}[\"'`“‘]?(?P<value>[A-Za-z]{4,32})"
+          r"(?=[\"'`”’]?[.,;!]?\s*(?:\n|$))")  # *pw: toor*, not *400 pw: rent*
+_TECHNICAL = LazyPattern(  # what is numbered, or the name of a method, of a system or of a program for passwords
+    r".*pass(?!w0rd).*|(?:sha|md|argon|oauth|base|pbkdf|utf|wpa|ntlmv|http|bcrypt|scrypt|aes|rsa|tls|win|windows|python|ios|iphone|android|"
+    r"page|line|step|rule|field|form|version|chapter|section|part|attempt|test|user|day)[\d.-]+", re.I)
 _STATES = """string required optional mandatory incorrect invalid expired empty blank null none undefined true false default hidden
 visible public unique basic plain hashed encrypted salted masked shared reset unset enabled disabled unknown unchanged updated pending
 password passcode passphrase pwd admin root guest input prompt text home strict secure insecure forgot"""
@@ -127,6 +134,16 @@ def _is_spelled(text: str) -> bool:
     "Whether a word of letters stands for itself: it tells nothing of a password, and is no placeholder's."
     word = text.lower()
     return word not in _NO_PASSPHRASE and word not in _FILLER and word not in _STATES.split() and not word.endswith(("ed", "able", "ible"))
+
+
+def _is_beside(text: str) -> bool:
+    "Whether what stands behind *password* without a verb is one: *hunter2*, not *sha256* or *1Password*."
+    return _is_value(text) and not _TECHNICAL.fullmatch(text)
+
+
+def _is_alone(text: str) -> bool:
+    "Whether the only word after *pw:* is the password: *swordfish*, not *numbers*."
+    return _is_spelled(text) and text.lower() not in _TOLD_OF.split()
 
 
 def _is_told(text: str) -> bool:
@@ -231,6 +248,8 @@ SECRETS: tuple[_Rule, ...] = (
     _Rule("password", 0, _needs("pin ", "pin:", "pin-", "pincode", "passcode", "pass code"), (4, 240), LazyPattern(_PIN)),
     _Rule("password", 3, _needs("비밀번호", "비번", "암호", "패스워드", "키", "토큰", "핀"), (24, 120), LazyPattern(_KOREAN), _is_value),
     _Rule("password", 0, _needs("passw", "passcode", "pass code", "pwd"), (4, 160), LazyPattern(_SPELLED), _is_spelled),
+    _Rule("password", 0, _needs("passw", "passcode", "pass code", "pwd"), (8, 90), LazyPattern(_BESIDE), _is_beside),
+    _Rule("password", 0, _needs("pw", "p/w"), (4, 60), LazyPattern(_SHORT), _is_alone),
     _Rule("password", 3, _needs("비밀번호", "비번", "패스워드"), (4, 120), LazyPattern(_SPELLED_KO), _is_spelled),
     _Rule("password", 0, _needs("passw", "passcode", "pass code", "pwd"), (8, 160), LazyPattern(_TOLD), _is_told),
     _Rule("password", 3, _needs("비밀번호", "비번", "패스워드"), (4, 120), LazyPattern(_TOLD_KO), _is_told_in_korean),

@@ -18,7 +18,7 @@ from ..core.guard import guarded_value, trust_of
 from ..store.filters import Filters
 from ..store.protocols import Weights
 from ..store.records import Event, MemoryRecord, new_record, read_count, read_label
-from ..core.text import tokens, valid_text
+from ..core.text import split_sentences, tokens, valid_text
 from ..store.facts import Rejection
 from ..store.writer import SQLWriter
 from ..companion.composer import ContextBlock, TokenCounter, checked_counter, estimate_tokens
@@ -35,7 +35,7 @@ from .memory_context import MemoryContext
 from .policy_store import ENHANCED, LEARNER, PolicyStore
 from .prompt_context import POOL, BlockRequest, ContextBuilder, hits_wanted
 from .results import SearchResults
-from .proposals import CorrectionProposal, propose_forgetting
+from .proposals import CorrectionProposal, propose_forgetting, taken_back
 from .reader import MemoryReader
 from .review_queue import WaitingMemory, deleted_whole, fact_values, left_out_of, memories_stating, unknown_relation
 from .searcher import MemorySearcher
@@ -78,6 +78,7 @@ class HeardTurn:
     asked: str = ""  # words of the assistant, if the last turn is one of an assistant
     told: bool = False  # whether the person has told something
     passed_over: MemoryRecord | None = None  # what the person has told last, if it was not worth keeping by itself
+    kept: str = ""  # id of the memory that the person's last turn became; empty: it was not kept
     words: frozenset[str] = frozenset()  # search terms of the person's last turn
     run: int = 0  # turns of the person in a row that took up words of the one before
 
@@ -114,6 +115,15 @@ class HeardTurns:
         with self._lock:
             if (last := self._last.get(session)) is not None:
                 self._last[session] = replace(last, told=True, passed_over=passed_over or last.passed_over)
+
+    def note_kept(self,
+                  session: str | None,  # conversation of a turn that was taken
+                  id: str,              # id of the memory that it became
+                  ) -> None:
+        "Note that the last turn is kept, as the next one may take it back."
+        with self._lock:
+            if (last := self._last.get(session)) is not None:
+                self._last[session] = replace(last, kept=id)
 
 
 def _checked_turn(turn: object) -> str:
@@ -190,17 +200,31 @@ class Companion:
         """Decide about a turn and do it: look up what is known, then store the turn; for a rejected value, return why it is not stored. A
         statement that is not worth saving by itself is stored if it ends, corrects or may replace what is stored, *Mum's home again*, or if
         it tells more within ten minutes of a turn that was stored: *Her name's Dani*, *booked for the 6th*. What an assistant says, by
-        its `role`, is not stored, but its question is the title of the answer that follows in its `session`: *When is it?*, *the 14th*."""
+        its `role`, is not stored, but its question is the title of the answer that follows in its `session`: *When is it?*, *the 14th*.
+        A turn that asks not to be kept is not, and one that takes back the turn before, *just kidding*, makes it disputed."""
         where, given = where or self._begun(), fields.get("session")
         session = None if given is None else read_label(given, "session")
         where = replace(where, role=fields.get("role") or where.role)
         request = BlockRequest(_checked_turn(turn), budget := read_count(tokens, "tokens", 1), hits_wanted(budget))
         heard, run = self._heard.take(session, turn, where.by_person, self.ctx.clock.now())
         where = replace(where, asked=where.asked or heard.asked, told=where.told or heard.told)
-        decision, found = self._decide(turn, where, explore, request.most)
+        takes_back = where.by_person and shows("retracts", turn)
+        first, *after = split_sentences(turn) if takes_back else [""]
+        takes_back = takes_back and shows("retracts", first)  # not *I live on Mars. jk*, which takes back what it says itself
+        rest = " ".join(after) if takes_back else ""  # *Kidding! We stay in Oslo.*
+        decision, found = self._decide(rest or turn, where, explore, request.most)
         if where.by_person and (where.told or _tells(turn, decision)):
             self._heard.note_told(session)
         block = self.prompts.build(request, found) if decision.retrieve else None
+        taken = taken_back(self.reader, heard.kept, turn, {"source": "companion"}) if takes_back and heard.kept else []
+        done = self._done(turn, decision, block, heard, session, run, fields)
+        if done.memory is not None and where.by_person:
+            self._heard.note_kept(session, done.memory.id)
+        return replace(done, proposed=(*done.proposed, *taken)) if taken else done
+
+    def _done(self, turn: str, decision: PolicyDecision, block: ContextBlock | None, heard: HeardTurn, session: str | None, run: int,
+              fields: dict[str, Any]) -> Observation:
+        "What is done with a turn about which it is decided."
         if not (decision.save or decision.states):
             return Observation(turn, decision, context=block, proposed=tuple(propose_forgetting(
                 self.reader, self.searcher, turn, {"source": "companion"}) if decision.reason == FORGETS else ()), run=run)

@@ -20,7 +20,7 @@ from ..core.text import clip, is_blank, split_sentences
 from ..store.records import MemoryRecord
 from ..companion.composer import SUMMARY, summary
 from ..companion.fact_extraction import text_facts
-from ..companion.policy import MemoryPolicy, Situation, shows
+from ..companion.policy import UNKEPT, MemoryPolicy, Situation, shows
 from ..companion.statement import normal_value
 from ..companion.memory_facts import facts_of, noted_answer
 from ..companion.rejection import RejectedValue
@@ -75,6 +75,9 @@ def sentence_candidates(turn: Mapping[str, Any],  # one message: text, role, spe
         yield nothing
     else:
         text: str = turn["text"]
+        if shows("unkept", text, policy.rules.languages):
+            yield "…", UNKEPT
+            return
         clean = screen(text, True).text  # without the secrets that only the whole message shows
         for sentence in _thoughts(text, policy.rules.languages):
             if any(part not in clean for part in split_sentences(sentence)):

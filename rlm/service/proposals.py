@@ -5,6 +5,7 @@ is written into the log, as an event of the kind `propose` about a memory. It wa
 dismisses it, which the log says too.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,6 +16,7 @@ from rlm.core.clock import to_iso
 from rlm.core.errors import NotFound
 from rlm.core.guard import guarded_value
 from rlm.core.text import tokens, valid_text
+from rlm.core.text.normal_form import LazyPattern
 from rlm.store.filters import Filters
 from rlm.store.records import STATUSES, Event, MemoryRecord
 from rlm.store.storage import SQLStorage
@@ -27,6 +29,8 @@ MAX_REASON = 1000  # characters
 ABOUT = 0.5  # relevance from which a memory is about something without having all its words
 MOST_ABOUT = 500  # memories that are looked at
 MOST_FORGOTTEN = 10  # memories that one turn proposes to delete, at most
+TAKEN_BACK = "it was said to be a joke, or made up"  # reason of such a proposal
+_TAKEN_ABOUT = LazyPattern(r"\babout (?P<about>[^.,;!?]+)", re.I)
 ASKED_TO_FORGET = "it was asked to be forgotten"  # reason of such a proposal: the words that asked may tell what is to be forgotten
 
 
@@ -89,6 +93,19 @@ def propose_forgetting(reader: MemoryReader,      # looks up memories
     if found:
         _log(reader, "propose", [r.id for r in found], {"action": "delete", "reason": ASKED_TO_FORGET, "actor": dict(actor)})
     return [CorrectionProposal(r, ASKED_TO_FORGET, now, actor, "delete") for r in found]
+
+
+def taken_back(reader: MemoryReader,      # looks up memories
+               id: str,                   # id of the memory that the turn before became
+               turn: str,                 # words that take it back, such as *I was joking about the yacht*
+               actor: Mapping[str, Any],  # provenance of the caller
+               ) -> list[CorrectionProposal]:  # one, or none where the words name something else
+    "Propose to reject the memory of the turn before, which is served as disputed until a person decides."
+    found = reader.storage.get([id], reader.namespace)
+    about = {term for m in _TAKEN_ABOUT.finditer(turn) for term in tokens(m["about"])}
+    if not found or (about and about.isdisjoint(tokens(found[0].text))):
+        return []
+    return [propose_rejection(reader, id, TAKEN_BACK, actor)]
 
 
 def open_proposals(reader: MemoryReader) -> list[CorrectionProposal]:

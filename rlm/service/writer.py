@@ -681,6 +681,7 @@ def shortened(writer: MemoryWriter,  # writer of a namespace
     planned = writer._embed_changes(old, wanted := {"text": text})
 
     def store(tx: SQLWriter) -> MemoryRecord:
-        _check_version(now := writer.reader.get(old.id), old.version)
+        if (now := writer.reader.get(old.id)).text != old.text:  # what else has changed, such as an end taken back, stays
+            _check_version(now, old.version)
         return writer._change(tx, now, wanted, planned)
     return store
