@@ -165,7 +165,7 @@ class RuleStore:
         text, chosen = valid_text(query, "query", self.settings.max_text_chars), Filters.read(self.clock.now(), **filters, kind="rule")
         most, model = read_count(k, "k", 1), self._search.index.embedding_model()
         asked = Query(text, tuple(dict.fromkeys(tokens(text))), self.embeddings.embed_query(text, model),
-                      None if model is None else model.model, chosen)
+                      None if model is None else model.model, chosen, synonyms=False)
         found = self._search.explainer.search(asked, most)
         return [RuleHit(Rule.from_record(a.record), a.score, a.shares, a.relevance) for a in found]
 

@@ -48,6 +48,7 @@ class Query(NamedTuple):
     filters: Filters = EVERYTHING  # conditions that a memory meets to count
     features: QueryFeatures | None = None  # its features by the present index; None: they are extracted
     measured: MeasuredQuery | None = None  # its vector, measured by the present index; None: it is measured
+    synonyms: bool = True  # whether synonyms of its words are searched for, too
 
 # %% ../../nbs/30_search/09_candidates.ipynb #16d1f1e5
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,9 +136,7 @@ class CandidateGenerator:
              ) -> QueryPlan:
         "Return the postings of a question's words, with names in the other script and synonyms; with vectors, of its own script."
         terms = self.search_terms(features, query.terms)
-        others = synonyms(terms)
-        if self.index.semantic.model:
-            others = [s for s in others if (s.terms[0] >= "가") == (s.of[0] >= "가")]
+        others = synonyms(terms, across=self.index.semantic.model is None) if query.synonyms else []
         return self.index.lexical.plan(terms, self.names_across(features, query.text), others)
 
     def parse(self,

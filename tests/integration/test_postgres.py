@@ -45,7 +45,7 @@ from rlm.store.transfer import store_copy
 from rlm.store.writer import SQLWriter
 
 psycopg = pytest.importorskip("psycopg")
-NOTES = ("My sister Yuna lives in Busan.", "The deploy window is Wednesdays from 14:00 to 16:00 UTC.", "내 여동생 유나는 부산에 산다.",
+NOTES = ("My sister Yuna lives in Busan.", "The deploy window is Wednesdays from 14:00 to 16:00 UTC.", "내 여동생 유나는 부산에 살아.",
          "배포는 수요일 오후에 한다.", "I am allergic to peanuts.", "Gareth is colour-blind.")
 
 

@@ -14,7 +14,7 @@ def test_the_one_who_is_asked_about_comes_first(name: str) -> None:
         memory.write("Theo is allergic to sesame.", id="theo")
         memory.write(f"{NAMES[name]} 새우 알레르기가 있다.", id="asked")
         best = memory.search(f"What is {name} allergic to?")[0]
-        assert (best.id, best.placed_by) == ("asked", "states the fact that is asked for")
+        assert (best.id, best.placed_by) == ("asked", "")  # by its own score: the name in the other script, 알레르기 for *allergic*
         assert "새우" in str(memory.context(f"What is {name} allergic to?", tokens=90))
 
 
@@ -40,4 +40,4 @@ def test_a_job_that_was_left_is_not_the_one_that_is_asked_for() -> None:
         assert all(not h.placed_by for h in memory.search("What is Theo's job?"))
     with Memory(":memory:", embedder="none") as memory:
         memory.add_conversation([("Theo", "I'm a pastry chef at Bluebell Bakery."), ("Theo", "The flour came late.")])
-        assert memory.search("What is Theo's job?")[0].placed_by
+        assert memory.search("What is Theo's job?")[0].text == "I'm a pastry chef at Bluebell Bakery."

@@ -167,7 +167,7 @@ def test_a_neighbourhood_scores_as_the_index_does(full: Memory, monkeypatch: pyt
             searcher = Searcher(index)
             right = searcher.retrieve_and_rank(query, 10)[1][:10]
             features = index.scorer.query_features(query.text)
-            walked = full.attention.local.ranker.lexical.score(searcher.candidates.search_terms(features, query.terms), every.units)
+            walked = full.attention.local.ranker.lexical.score(searcher.candidates.plan(features, query), every.units)
             heard = every.candidates(walked.inside, index.semantic.measure(query.vector))
             ours = index.scorer.rank(features, heard, 10)[:10]
             assert [r.seq for r in ours] == [r.seq for r in right]
@@ -184,8 +184,8 @@ def test_long_texts_have_several_units_and_vectors(path: Path) -> None:
                 query = memory.query(question)
                 right = memory.ctx.search.searcher.retrieve_and_rank(query, 12)[1][:12]
                 features = memory.index.scorer.query_features(query.text)
-                terms = memory.ctx.search.searcher.candidates.search_terms(features, query.terms)
-                walked = memory.attention.local.ranker.lexical.score(terms, every.units)
+                plan = memory.ctx.search.searcher.candidates.plan(features, query)
+                walked = memory.attention.local.ranker.lexical.score(plan, every.units)
                 heard = every.candidates(walked.inside, memory.index.semantic.measure(query.vector))
                 ours = memory.index.scorer.rank(features, heard, 12)[:12]
                 assert [r.seq for r in ours] == [r.seq for r in right]
@@ -198,12 +198,12 @@ def test_a_walk_along_postings_scores_as_the_index_does(texts: list[str], questi
         memory.write_many([{"text": f"{text} x"} for text in texts])
         index = memory.index
         with index.snapshot():
-            lexical, terms = index.lexical, list(dict.fromkeys(question.split()))
-            plan, numbers = lexical.plan(terms), np.array(sorted(i for i in inside if i < len(texts)), np.int64)
+            lexical = index.lexical
+            plan, numbers = lexical.plan(list(dict.fromkeys(question.split()))), np.array(sorted(i for i in inside if i < len(texts)), np.int64)
             right = lexical.score_all(plan) / (plan.idf_sum or 1.0)
             right = right.copy()
             lexical_candidates = LexicalCandidates(index)
-            walked = lexical_candidates.score(terms, lexical.docs.passages(numbers).astype(np.int32))
+            walked = lexical_candidates.score(plan, lexical.docs.passages(numbers).astype(np.int32))
             assert np.allclose(walked.inside, right[numbers], atol=1e-5) and not lexical_candidates._sums.any()
             found, right[numbers] = lexical_candidates.best(walked, n), 0
             assert np.allclose(found.scores, right[found.docs], atol=1e-5) and not set(found.docs) & set(numbers)

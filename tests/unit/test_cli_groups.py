@@ -228,7 +228,7 @@ def test_recall_says_which_layer_answered_and_the_status_shows_what_is_in_mind(r
                                                                                monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RLM_CHECKPOINTS", "full")
     with Memory(path, clock=ManualClock("2026-05-08T09:00:00Z")) as memory:
-        memory.write_many([{"id": "ferry", "text": "The ferry leaves at nine."}, {"id": "boat", "text": "Mina's boat has a red sail."},
+        memory.write_many([{"id": "train", "text": "The train leaves at nine."}, {"id": "boat", "text": "Mina's boat has a red sail."},
                            {"id": "sail", "text": "The sail of the boat is torn."}, {"id": "paint", "text": "The boat was painted blue."}])
     assert "from ltm_fallback" in run("memory", "recall", "Which boat has a sail?")
     assert '"source": "checkpoint"' in run("memory", "recall", "Which boat has a sail?", "--json")

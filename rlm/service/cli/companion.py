@@ -64,7 +64,7 @@ def _rejection_dict(rejection: Rejection) -> dict[str, str | None]:
 
 
 @review_group.command(epilog=example('rlm review reject tea --reason "I never drank tea"',
-                                     'rlm review reject me --part "I live in Leeds"', 'rlm review reject --text "I live in Oslo."',
+                                     'rlm review reject tea --part "Green tea, not coffee"', 'rlm review reject --text "I live in Oslo."',
                                      'rlm review reject --relation residence --value Oslo',
                                      'rlm review reject --relation "사는 곳" --value 오슬로'))
 @click.argument("id", required=False)
