@@ -199,7 +199,8 @@ def test_a_walk_along_postings_scores_as_the_index_does(texts: list[str], questi
         index = memory.index
         with index.snapshot():
             lexical = index.lexical
-            plan, numbers = lexical.plan(list(dict.fromkeys(question.split()))), np.array(sorted(i for i in inside if i < len(texts)), np.int64)
+            plan = lexical.plan(list(dict.fromkeys(question.split())))
+            numbers = np.array(sorted(i for i in inside if i < len(texts)), np.int64)
             right = lexical.score_all(plan) / (plan.idf_sum or 1.0)
             right = right.copy()
             lexical_candidates = LexicalCandidates(index)
