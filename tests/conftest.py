@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partialmethod
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,16 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 def root() -> Path:
     "The project's folder."
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def ontology_file(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], str]:
+    "Writes an ontology in Turtle under a name, which is its prefix in answers; returns the path."
+    def written(name: str, text: str) -> str:
+        path = tmp_path_factory.mktemp("ontology") / f"{name}.ttl"
+        path.write_text(text, "utf-8")
+        return str(path)
+    return written
 
 
 @pytest.fixture(scope="session")

@@ -85,7 +85,7 @@ def head(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef,  # a defin
     return [line.partition("  # type:")[0] for line in lines[node.lineno - 1:max(node.body[0].lineno - 1, node.lineno)]]
 
 
-def signature_as_written(source: str,  # of a function or a class, without indentation
+def signature_as_written(source: str,  # source text of a function or a class, without indentation
                          ) -> str:     # lines of Python
     "A function's opening lines with the comment beside each parameter; a class's, with its fields or with how an object is made."
     node, lines = ast.parse(source).body[0], source.splitlines()

@@ -18,7 +18,7 @@ from .candidates import POOL, CandidateSet, Query, Searcher
 from .scoring import NOW, PARTS, SCORE_EPSILON, UPDATE, RankedList, RankedMemory, ScoreWeights
 from .lexical.bm25 import LONG_TEXT, PASSAGE_LENGTH, QueryPlan, impact
 from .namespace_index import NamespaceIndex
-from .attributes import asked_attribute, is_about_other_relative, mentions_asked_relative, tells_attribute
+from .attributes import asked_attribute, holds_attribute, is_about_other_relative, mentions_asked_relative
 from .relevance import FLOOR, READ_FOR_ATTRIBUTE, UNKNOWN, is_missing, relevance_floor, relevances
 from .scorer import REORDERED
 from ..store.fulltext import own_columns
@@ -191,14 +191,13 @@ TELLS_ASKED = "tells what is asked for, which the later memory does not"
 def telling_first(hits: list[ExplainedHit],  # hits, best first
                   question: str,             # question as it was asked
                   ) -> list[ExplainedHit]:
-    """Return the hits; if the best came first as an update of the next one, and only that one can tell the attribute that is asked for,
-    the next one first."""
+    """Return the hits; if the best came first as an update of the next one, and only the next one holds the attribute that is asked
+    for, the next one first, as relevant as the best was."""
     if len(hits) < 2 or not (attribute := asked_attribute(question)) or f"({UPDATE})" not in hits[0].shares:
         return hits
-    first, second = ([h.record.text] for h in hits[:2])
-    if tells_attribute(first, question, attribute) or not tells_attribute(second, question, attribute):
+    if holds_attribute(hits[0].record.text, attribute) or not holds_attribute(hits[1].record.text, attribute):
         return hits
-    return [hits[1]._replace(placed_by=TELLS_ASKED), hits[0], *hits[2:]]
+    return [hits[1]._replace(relevance=hits[0].relevance, placed_by=TELLS_ASKED), hits[0], *hits[2:]]
 
 # %% ../../nbs/30_search/12_explainer.ipynb #95d48bd8
 MOST_RANKED = 1_000  # memories that are ranked, at most, where many are merged

@@ -1,6 +1,6 @@
 "Everyday words for a relation are believed where the file bears them out, and nowhere else."
 
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 from test_natural_questions import answered
@@ -36,10 +36,8 @@ ZOO = """@prefix : <https://e.org/z#> . @prefix owl: <http://www.w3.org/2002/07/
 
 
 @pytest.fixture(scope="module")
-def zoo(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path: Path = tmp_path_factory.mktemp("ontology") / "zoo.ttl"
-    path.write_text(ZOO, "utf-8")
-    return str(path)
+def zoo(ontology_file: Callable[[str, str], str]) -> str:
+    return ontology_file("zoo", ZOO)
 
 
 def test_a_word_for_a_relation_is_read_as_the_only_property_of_its_sense_that_says_something_here(zoo: str) -> None:

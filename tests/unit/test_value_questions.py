@@ -1,6 +1,6 @@
 "Questions for the values of individuals, for ways and ties between classes, and for what a definition asks, without a language model."
 
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 from test_natural_questions import answered
@@ -33,10 +33,8 @@ w:c a w:Machine ; rdfs:label "M-3"@en ; w:boughtOn "2022-01-09"^^xsd:date .
 
 
 @pytest.fixture(scope="module")
-def workshop(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path: Path = tmp_path_factory.mktemp("ontology") / "workshop.ttl"
-    path.write_text(WORKSHOP, "utf-8")
-    return str(path)
+def workshop(ontology_file: Callable[[str, str], str]) -> str:
+    return ontology_file("workshop", WORKSHOP)
 
 
 def check(ontology: str, said: dict[str, object]) -> None:
@@ -118,10 +116,8 @@ g:tale a g:Artefact ; rdfs:label "Tale"@en ; g:writtenBy g:ida .
 
 
 @pytest.fixture(scope="module")
-def gallery(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path: Path = tmp_path_factory.mktemp("ontology") / "gallery.ttl"
-    path.write_text(GALLERY, "utf-8")
-    return str(path)
+def gallery(ontology_file: Callable[[str, str], str]) -> str:
+    return ontology_file("gallery", GALLERY)
 
 
 def test_past_forms_of_a_verb_ask_a_passive_property_the_other_way(gallery: str) -> None:
@@ -197,10 +193,8 @@ a:moon a a:Work ; rdfs:label "Moon"@en , "달밤"@ko ; a:entryFee 12 ; a:length 
 
 
 @pytest.fixture(scope="module")
-def atelier(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path: Path = tmp_path_factory.mktemp("ontology") / "atelier.ttl"
-    path.write_text(ATELIER, "utf-8")
-    return str(path)
+def atelier(ontology_file: Callable[[str, str], str]) -> str:
+    return ontology_file("atelier", ATELIER)
 
 
 def test_two_properties_that_say_the_same_either_way_are_read_together(atelier: str) -> None:

@@ -27,7 +27,7 @@ class Synonym:
 
     terms: tuple[str, ...]  # its tokens
     of: tuple[str, ...]  # tokens of the question's word
-    worth: float  # share of the rarity of the question's word that it counts with, in (0, 1)
+    worth: float  # share of the lesser rarity, its own or that of the question's word, that it counts with, in (0, 1)
 
 
 _Lines = list[tuple[list[str], list[str]]]  # words of a line: those that stand for one another, and kinds of them
